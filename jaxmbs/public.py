@@ -15,7 +15,9 @@ from jaxmbs.batching import jit as jit
 from jaxmbs.batching import rows as rows
 from jaxmbs.batching import use_all_cores as use_all_cores
 from jaxmbs.dynamics import bias_forces as bias_forces
+from jaxmbs.dynamics import body_accelerations as body_accelerations
 from jaxmbs.dynamics import body_poses as body_poses
+from jaxmbs.dynamics import body_velocities as body_velocities
 from jaxmbs.dynamics import constrained_dynamics as constrained_dynamics
 from jaxmbs.dynamics import constraint_jacobian as constraint_jacobian
 from jaxmbs.dynamics import constraint_rows as constraint_rows
@@ -43,6 +45,7 @@ from jaxmbs.model import Pose as Pose
 from jaxmbs.model import derivative as derivative
 from jaxmbs.model import free as free
 from jaxmbs.model import get as get
+from jaxmbs.model import rotation as rotation
 from jaxmbs.model import set as set
 from jaxmbs.model import vary as vary
 from jaxmbs.model.constraints import Coupling as Coupling

@@ -1,0 +1,67 @@
+"""Velocities and accelerations of all bodies in the world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.kinematics import world_placements
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.dynamics.trees import rates
+from jaxmbs.model import Mode, Model
+from jaxmbs.model.given import Accelerations, Coordinates, Number, Rates
+from jaxmbs.model.shapes import Float
+
+
+@compiles_itself()
+def body_velocities(
+    model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode: Mode | None = None
+) -> Float[jax.Array, "bodies 6"]:
+    """Velocities (n, 6) of all bodies in world axes: angular velocity [rad/s], then the velocity [m/s] of the origin of the
+    body's frame, in the order of model.body_names.
+
+    q (nq,), v (nv,). Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.body_velocities(model, [0.5, 0.3], [1.0, 0.0])[1].round(3))
+    [ 0.    -1.     0.     0.878  0.     0.479]
+    """
+    dtype = state_dtype(q, v)
+    return _velocities(model, vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype), t)
+
+
+def _velocities(model: Model, q: jax.Array, v: jax.Array, t: Any) -> jax.Array:
+    tree = Tree(model, q.dtype)
+    state = State(tree, q, v, t, None)
+    placements = tree.per_link(world_placements(tree, state.motions))
+    twists = tree.per_link([m.V for m in state.motions])
+    rows = []
+    for W, V, B in zip(placements, twists, tree.body_in_link, strict=True):
+        R = W.rotation
+        rows.append([*(R @ V.angular), *(R @ (V.linear + V.angular.cross(B.position)))])
+    return jnp.stack([jnp.stack([jnp.asarray(x, q.dtype) for x in row]) for row in rows])
+
+
+@compiles_itself()
+def body_accelerations(
+    model: Model, q: Coordinates, v: Rates, a: Accelerations, *, t: Number = 0.0, mode: Mode | None = None
+) -> Float[jax.Array, "bodies 6"]:
+    """Accelerations (n, 6) of all bodies in world axes: angular acceleration [rad/s²], then the acceleration [m/s²] of the
+    origin of the body's frame, in the order of model.body_names. They are the time derivatives of `body_velocities`.
+
+    q (nq,), v (nv,), a (nv,): accelerations, such as those of `forward_dynamics`. Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.body_accelerations(model, [0.0, 0.0], [1.0, 0.0], [0.0, 0.0])[1].round(3))  # centripetal
+    [0. 0. 0. 0. 0. 1.]
+    """
+    dtype = state_dtype(q, v, a)
+    given = (("q", q, model.nq), ("v", v, model.nv), ("a", a, model.nv))
+    q, v, a = (vector(model, name, x, size, dtype) for name, x, size in given)
+    t = jnp.asarray(t, dtype)
+    now, along = (q, v, t), (rates(model, q, v, t=t), a, jnp.ones((), dtype))
+    return jax.jvp(lambda q, v, t: _velocities(model, q, v, t), now, along)[1]
