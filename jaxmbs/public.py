@@ -84,6 +84,7 @@ from jaxmbs.model.forces import Motor as Motor
 from jaxmbs.model.forces import Plane as Plane
 from jaxmbs.model.forces import Pusher as Pusher
 from jaxmbs.model.forces import ReactionWheel as ReactionWheel
+from jaxmbs.model.forces import Slosh as Slosh
 from jaxmbs.model.forces import Sphere as Sphere
 from jaxmbs.model.forces import Thruster as Thruster
 from jaxmbs.model.forces import TorsionSpring as TorsionSpring

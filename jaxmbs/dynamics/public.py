@@ -1,11 +1,11 @@
 """The public names, available as `jaxmbs.dynamics.NAME`."""
 
+from jaxmbs.dynamics.body_motion import body_accelerations as body_accelerations
+from jaxmbs.dynamics.body_motion import body_velocities as body_velocities
 from jaxmbs.dynamics.bond_graph.elements import Bond as Bond
 from jaxmbs.dynamics.bond_graph.elements import Vertex as Vertex
 from jaxmbs.dynamics.bond_graph.graph import BondGraph as BondGraph
 from jaxmbs.dynamics.bond_graph.public import bond_graph as bond_graph
-from jaxmbs.dynamics.body_motion import body_accelerations as body_accelerations
-from jaxmbs.dynamics.body_motion import body_velocities as body_velocities
 from jaxmbs.dynamics.constrained.public import constrained_dynamics as constrained_dynamics
 from jaxmbs.dynamics.constrained.public import constraint_jacobian as constraint_jacobian
 from jaxmbs.dynamics.constrained.public import constraint_rows as constraint_rows

@@ -44,6 +44,7 @@ class Kind(StrEnum):
     NAMES = "list of names"
     PARAMETERS = "list of parameters"
     PERIOD = "seconds > 0"
+    PLACE = "point"
     POINTS = "list of points"
     FUNCTION = "function"  # in a file, the name of a function of a package or module
     FUNCTIONS = "list of functions"

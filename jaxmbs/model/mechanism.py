@@ -121,13 +121,14 @@ class Mechanism:
         self._parts.joints[name] = Placed(self._take(joint, "joint", name), self._take(at, "joint", name), hinge)
 
     def add_force(self, name: str, element: Force) -> None:
-        """Add a force element; its numbers become parameters "<name>.<field>"."""
+        """Add a force element; its numbers become parameters "<name>.<field>". Some elements, such as Slosh, add bodies and
+        joints of their own, which are named after them."""
         where = f"force {name!r}"
         self._new(name, self._parts.forces, "force element")
         if not isinstance(element, Force):
             hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
             raise ModelError(f"{where}: {element!r} is not a force element{hint}")
-        self._parts.forces[name] = self._take(element, "force", name)
+        self._parts.forces[name] = self._take(element.added(self, name), "force", name)
 
     def close_loop(
         self,

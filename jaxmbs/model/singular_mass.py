@@ -21,12 +21,15 @@ def check_moves_mass(model: Model) -> None:
     s, values = model.structure, model.values()
     numeric = all(link.joint.formulas for link in s.links)
     dice = random.Random(0)
+    carriers = [f for f in s.forces if f.element.carries]
     n = len(s.links)
     rigid, articulated = [ZERO_INERTIA] * n, [ZERO_INERTIA.articulated()] * n
     for i in reversed(range(n)):
         link = s.links[i]
         child = values.pose(f"{link.name}.child_pose")
         body = RigidInertia.at_com(*(values[f"{link.body}.{f}"] for f in ("mass", "com", "inertia")))
+        for f in carriers:
+            body += f.element.masses(values.of(f.name, f.element.numbers)).get(link.body, ZERO_INERTIA)
         body = body.to_parent(child.inverse())
         rigid[i] += body
         articulated[i] += body.articulated()

@@ -35,6 +35,9 @@ def momentum_error(solution: Solution, model: Model) -> tuple[jax.Array, jax.Arr
 
     angular, linear = jax.vmap(at)(solution.states, solution.t, solution.q, solution.v)
     mass = sum(jnp.asarray(values[f"{body}.mass"]) for body in model.body_names)
+    for f in s.forces:
+        for carried in f.element.masses(values.of(f.name, f.element.numbers)).values():
+            mass += jnp.asarray(carried.mass)
     fallen = jnp.outer(mass * (solution.t - solution.t[0]), jnp.stack([jnp.asarray(x) for x in values["gravity"]]))
     return angular - angular[:1], (linear - linear[:1] - fallen).astype(linear.dtype)
 

@@ -33,6 +33,8 @@ _TABLE: dict[str, dict[str, float]] = {
     "pitch": {"m/rad": 1.0, "mm/rad": 1e-3},
     "mass": {"kg": 1.0, "g": 1e-3, "t": 1e3},
     "inertia": {"kg m2": 1.0},
+    "density": {"kg/m3": 1.0, "g/cm3": 1e3},
+    "mass flow": {"kg/s": 1.0, "g/s": 1e-3},
     "force": {"N": 1.0, "kN": 1e3},
     "force rate": {"N/s": 1.0, "kN/s": 1e3},
     "moment": {"N m": 1.0},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaxmbs.model.fields import Element, element
 from jaxmbs.spatial import IDENTITY3, ZERO3, Matrix3, Motion, RigidInertia, Transform, Vector3
@@ -11,6 +11,9 @@ from jaxmbs.spatial import Force as Wrench
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar
+
+if TYPE_CHECKING:
+    from jaxmbs.model.mechanism import Mechanism
 
 Numbers = Mapping[str, Any]
 WORLD = "world"
@@ -121,6 +124,10 @@ class Force(Element):
     source: ClassVar[bool] = False  # its power without potential comes from outside and is no loss
     freedoms: ClassVar[int | None] = None  # degrees of freedom that its joint must have; None: at least one
     trials: ClassVar[int] = 0  # trial steps that a run reserves for locating each of its corners
+
+    def added(self, mech: Mechanism, name: str) -> Force:
+        """The element, after adding the bodies and joints that it needs to the mechanism."""
+        return self
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         """Add the wrenches and generalized forces of the element to `loads`."""
