@@ -52,6 +52,7 @@ from jaxmbs.model.constraints import Coupling as Coupling
 from jaxmbs.model.constraints import Holonomic as Holonomic
 from jaxmbs.model.constraints import KnifeEdge as KnifeEdge
 from jaxmbs.model.constraints import Nonholonomic as Nonholonomic
+from jaxmbs.model.constraints import Rod as Rod
 from jaxmbs.model.constraints import RollingDisc as RollingDisc
 from jaxmbs.model.control import Controller as Controller
 from jaxmbs.model.control import Encoder as Encoder
