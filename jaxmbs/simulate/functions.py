@@ -34,8 +34,8 @@ class Functions(NamedTuple):
     changes: Changes | None  # None: any lock or switch may change
     fold: Any  # fn(in_fold, carry, model, t, q, v, ...), None: nothing is folded
     in_fold: Any
-    samples: tuple[int, int]  # most instants of samples within cells of the grid, and in all
-    key: Any  # of random numbers, None: there are none
+    samples: int  # most instants of samples within cells of the grid
+    chance: Any  # the random numbers of the run (`Chance`), None: there are none
     sees: int  # number of arguments that the fold takes after the state: the mode, the event
 
     @property

@@ -68,7 +68,7 @@ class Run:
         self.watch = Watch(of.tree, grid, self.guards)
         self.branches = Branches(self.guards, jnp.asarray(grid.t0, of.tree.dtype), start, mode)
         self.mode = self.branches.first(mode)
-        self.sampling = Sampling(of.flow, grid, of.key, of.samples[1])
+        self.sampling = Sampling(of.flow, grid, of.chance)
         self.impacts = any(self.watch.jumping)
         self.adaptive = of.tolerance is not None
         self.places = sum(of.most if again else 1 for again in self.watch.again)
@@ -76,7 +76,7 @@ class Run:
         more = LOCATING * self.places + instants
         more += self.places if self.impacts else 0
         more += spare + LOCATING if spare else 0
-        more += of.samples[0]
+        more += of.samples
         more += 2 * (PEEKS + 2 * self.places) if self.events else 0  # twice, because each refuses another step
         steps, count = of.trials if self.adaptive else (grid.steps, grid.count)
         self.iterations, self.count = steps + more, None if count is None else count + more

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +13,8 @@ import jax.numpy as jnp
 from jaxmbs.dynamics.state import State
 from jaxmbs.model import Mode
 from jaxmbs.model.forces.base import WORLD, Scene
-from jaxmbs.model.structure import SensorElement, Structure
+from jaxmbs.model.structure import Structure
+from jaxmbs.simulate.chance import Chance, is_noisy
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.locating import any_of
 from jaxmbs.simulate.steppers.base import Flow, Phase
@@ -83,8 +83,7 @@ class Samples(NamedTuple):
 class Sampling:
     """The controllers of a run. It samples at its start, but not at its end: there a run that goes on from it does."""
 
-    def __init__(self, flow: Flow, grid: Grid, key: Any, most: int):
-        """key: of the noise and of the controllers that take one; most: number of instants that a run has at most."""
+    def __init__(self, flow: Flow, grid: Grid, chance: Chance | None):
         self.flow, self.tree, self.grid = flow, flow.tree, grid
         s = flow.tree.structure
         self.controllers = s.controllers
@@ -96,15 +95,7 @@ class Sampling:
         self.written = [k for k, f in enumerate(s.forces) if f.name in owners]
         self.delayed = [x for x in self.controllers if f"{x.name}.commands" in names]
         self.delays = [jnp.asarray(values[f"{x.name}.delay"], dtype) for x in self.delayed]
-        self.keys, self.noise = None, {}
-        if key is not None:
-            numbers = jnp.arange(most, dtype=jnp.uint32)
-            each = [jax.random.fold_in(key, k) for k in range(len(s.sensors) + len(self.controllers))]
-            for x, own in zip(s.sensors, each, strict=False):
-                if is_noisy(s, x):
-                    # one key per instant: the numbers do not depend on how many instants there is room for
-                    self.noise[x.name] = jax.vmap(partial(_normal, own, x.element.draws, dtype))(numbers)
-            self.keys = each[len(s.sensors) :]
+        self.chance, self.keys = chance, {} if chance is None else chance.keys
 
     def start(self, phase: Phase, t: Any, mode: Mode | None) -> tuple[Phase, Samples | None]:
         """The phase after the samples at the start."""
@@ -160,7 +151,13 @@ class Sampling:
         return phase, Samples(following, release, samples.instants + any_of(due[:n]))
 
     def _sampled(
-        self, phase: Phase, t: Any, mode: Mode | None, due: list[Any], released: list[Any], samples: Samples
+        self,
+        phase: Phase,
+        t: Any,
+        mode: Mode | None,
+        due: list[Any],
+        released: list[Any],
+        samples: Samples,
     ) -> Phase:
         s = self.tree.structure
         states = {p.name: x for p, x in zip(s.states, phase.states, strict=True)}
@@ -174,16 +171,17 @@ class Sampling:
         tree = self.tree.remembering(phase.states)
         q, v, seen = tree.vector(phase.q), tree.vector(phase.v), Seen(self.flow, phase, t, mode)
         readings = {}
-        for x in s.sensors:
-            table = self.noise.get(x.name)
-            normal = (ZERO,) * x.element.draws if table is None else tuple(_row(table, samples.instants))
+        for k, x in enumerate(s.sensors):
+            normal = [ZERO] * x.element.draws
+            if self.chance is not None and is_noisy(s, x):
+                normal = self.chance.normal(k, samples.instants, x.element.draws, tree.dtype)
             readings[x.name] = x.element.reading(tree.values.of(x.name, x.element.numbers), seen.with_noise(normal))
         waiting = {x.name for x in self.delayed}
         for k, (x, now) in enumerate(zip(self.controllers, due, strict=True)):
             own = f"{x.name}.state"
             state = jnp.stack(list(states[own])) if own in states else None
             seen_by = {name: readings[name] for name in x.fixed.reads}
-            key = None if self.keys is None else jax.random.fold_in(self.keys[k], samples.next[k])
+            key = jax.random.fold_in(self.keys[x.name], samples.next[k]) if x.name in self.keys else None
             given = tree.model, t, q, v, seen_by
             new, found = x.fixed.updated(f"controller {x.name!r}", shapes, state, given, key)
             if x.name in waiting:
@@ -196,14 +194,6 @@ class Sampling:
         return phase._replace(states=tuple(states[p.name] for p in s.states))
 
 
-def _normal(key: Any, size: int, dtype: Any, number: Any) -> jax.Array:
-    return jax.random.normal(jax.random.fold_in(key, number), (size,), dtype)
-
-
-def _row(table: Any, number: Any) -> Any:
-    return jax.lax.dynamic_index_in_dim(table, number, keepdims=False)
-
-
 def _count(t: Any, first: Any, period: float) -> tuple[Any, Any]:
     """(whether one of the instants first, first + period, ... is at t, the number of the next one after t)."""
     cells = (t - first) / period
@@ -211,24 +201,6 @@ def _count(t: Any, first: Any, period: float) -> tuple[Any, Any]:
     now = (jnp.abs(cells - near) < NEAR) & (near >= 0)
     following = jnp.where(now, near, jnp.maximum(jnp.ceil(cells), 0.0))  # `after` adds 1 to those that are due
     return now, following.astype(jnp.int32)
-
-
-def is_noisy(structure: Structure, sensor: SensorElement) -> bool:
-    """Whether a sensor has noise, or may have it: its standard deviations are not zeros that belong to the structure."""
-    names = [f"{sensor.name}.{field}" for field in sensor.element.noises]
-    return any(x is None for name in names for x in structure.table[name][0].pattern)
-
-
-def needs_key(structure: Structure) -> str:
-    """The first sensor or controller that needs a key of random numbers, for messages; "" if none does."""
-    found = [f"sensor {x.name!r} has noise" for x in structure.sensors if is_noisy(structure, x)]
-    found += [f"controller {x.name!r} takes a key" for x in structure.controllers if x.fixed.takes_key]
-    return found[0] if found else ""
-
-
-def instants(structure: Structure, grid: Grid) -> int:
-    """Most instants of samples of a run."""
-    return sum(math.ceil(grid.steps * grid.dt / x.fixed.period) + 1 for x in structure.controllers)
 
 
 def reserved(structure: Structure, grid: Grid) -> int:

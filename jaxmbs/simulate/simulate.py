@@ -19,6 +19,7 @@ from jaxmbs.model.functions import ORDER, check_arguments, evaluated, takes
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rates, Vector
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
+from jaxmbs.simulate.chance import Chance, needs_key
 from jaxmbs.simulate.functions import Functions
 from jaxmbs.simulate.grid import DT, Grid
 from jaxmbs.simulate.guards import cornered
@@ -28,7 +29,7 @@ from jaxmbs.simulate.mode_changes import Changes, all_held, start_mode
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
 from jaxmbs.simulate.rows import has_room, picked
-from jaxmbs.simulate.sampling import instants, needs_key, reserved
+from jaxmbs.simulate.sampling import reserved
 from jaxmbs.simulate.solution import Solution
 from jaxmbs.simulate.start import with_states
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper_for
@@ -159,18 +160,23 @@ def simulate(
         folding = program(fn, "simulate: fold", (carry, *now), call, given)
     every = min(int(save_every), grid.steps) if save_every else grid.steps
     rows = 1 - (-grid.steps // every)
-    inputs = (model, q0, v0, tau, mode, carry, baumgarte, tolerance, key, drive and drive[1], folding and folding[1])
+    before, after = (
+        (model, q0, v0, tau, mode, carry, baumgarte, tolerance),
+        (drive and drive[1], folding and folding[1]),
+    )
+    inputs = (*before, key, *after)
     larger, each = grid.roomy(every)
     roomy = grid.steps > 1 and may_count(inputs) and has_room(model, larger, each, instances(inputs))
     if roomy:  # of more than one step, which is no loop
         levels = 0  # there is no reverse mode
         grid, every = larger, each
+    chance = None if key is None else Chance.of(model.structure, key)
     course = grid, grid.table(every, dtype, levels), np.int32(trials) if roomy else None
     found = _simulate(
-        *inputs, exact=None if roomy else course, counted=course if roomy else None,
+        *before, chance, *after, exact=None if roomy else course, counted=course if roomy else None,
         save_every=every, drive=drive and drive[0], fold=folding and folding[0], held=None if anything else held, by=by,
         trials=0 if tolerance is None else bound(grid.steps), most=most, levels=levels,
-        samples=(reserved(model.structure, grid), instants(model.structure, grid)), sees=sees,
+        samples=reserved(model.structure, grid), sees=sees,
     )  # fmt: skip
     return picked(found, rows, wanted) if (roomy and rows > 2) or wanted is not None else found
 
@@ -193,10 +199,10 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     "save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "samples", "sees", operands=("counted",)
 )  # fmt: skip
 def _simulate(
-    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any, key: Any,
+    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any, chance: Any,
     in_drive: Any, in_fold: Any, exact: Any, counted: Any, *,
     save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, most: int,
-    levels: int, samples: tuple[int, int], sees: int,
+    levels: int, samples: int, sees: int,
 ) -> Solution:  # fmt: skip
     """exact: (grid, table, None) of a program for one number of steps; counted: of one that has this number as an input,
     with the largest number of trial steps."""
@@ -215,7 +221,7 @@ def _simulate(
     parts = Phase(first, rate, jnp.zeros((), dtype), tree.states)
     start = jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), parts)
     flow = Flow(tree, force, baumgarte)
-    of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, samples, key, sees)
+    of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, samples, chance, sees)
     s = model.structure
     if s.events or s.controllers or cornered(s) or tolerance is not None:
         return through_events(of, grid, save_every, start, mode or Mode(None, None, None), carry)

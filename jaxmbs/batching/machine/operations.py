@@ -87,6 +87,18 @@ def _not(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
     return text.add(f"xor {text.vector(dtype)} {x[0]}, {text.splat_bits(dtype)}")
 
 
+def _shifted(name: str) -> Emit:
+    """A shift of bits; with a distance of all bits or more nothing is left, where LLVM leaves anything."""
+
+    def emit(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
+        t, bits = text.vector(dtype), text.splat(dtype.type(8 * dtype.itemsize))
+        inside = text.add(f"icmp ult {t} {x[1]}, {bits}")
+        near = text.select(inside, x[1], text.splat(dtype.type(0)), dtype)
+        return text.select(inside, text.add(f"{name} {t} {x[0]}, {near}"), text.splat(dtype.type(0)), dtype)
+
+    return emit
+
+
 def _sign(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
     if dtype.kind == "f":
         one, zero = text.splat(dtype.type(1)), text.splat(dtype.type(0))
@@ -239,6 +251,8 @@ OPERATIONS: dict[str, tuple[str, Emit]] = {
     "or": ("iub", _binary(i="or", b="or")),
     "xor": ("iub", _binary(i="xor", b="xor")),
     "not": ("iub", _not),
+    "shift_left": ("iu", _shifted("shl")),
+    "shift_right_logical": ("iu", _shifted("lshr")),
     "select_n": ("anything", _chosen),
     "convert_element_type": ("fiub", _converted),
     "copy": ("anything", _same),

@@ -19,7 +19,7 @@ from jaxmbs.batching.compiling import compiled as compiles_quickly
 from jaxmbs.batching.disk_cache import cached as cached_on_disk
 from jaxmbs.model.model import varied
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.simulate.sampling import needs_key
+from jaxmbs.simulate.chance import needs_key
 from jaxmbs.study.folder.layout import DRAWS, labels
 from jaxmbs.study.outputs.folding import counted, folded, results_of, staying
 from jaxmbs.study.problem.programs import content
