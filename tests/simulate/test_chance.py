@@ -32,7 +32,7 @@ def test_numbers_in_machine_code():
         return threefry((jnp.uint32(7), jnp.uint32(11)), (i.astype(jnp.uint32), i.astype(jnp.uint32) << 3))
 
     inside = mbs.rows(words)
-    assert str(mbs.explain(lambda i: jax.vmap(inside)(i), instants)).startswith("words: machine code, 4,096 rows")
+    assert str(mbs.explain(jax.vmap(inside), instants)).startswith("words: machine code, 4,096 rows")
     for a, b in zip(jax.jit(jax.vmap(inside))(instants), jax.vmap(words)(instants), strict=True):
         np.testing.assert_array_equal(a, b)
     found = mbs.jit(draws, in_axes=0)(instants)
