@@ -136,7 +136,7 @@ class Writer:
         where = f"controller {name!r}"
         own = {"name": self._names(name), **self._of(x, f"{name}.")}
         self._functions(x, where)
-        if x.state.shapes:
+        if isinstance(x.state, Layout) and x.state.shapes:
             own["state"] = [float(v) for v in self.values.components(f"{name}.state")]
             if x.state != Layout.of(np.zeros(len(own["state"]))):
                 self.faults.append(f"{where} has the state {x.state}; in a file it is one list of numbers")

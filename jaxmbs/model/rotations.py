@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.given import Number, Vector
@@ -33,12 +32,13 @@ def rotation(axes: str | Vector, angles: Number | Vector) -> Float[jax.Array, " 
             raise ModelError(f'rotation: axes are {axes!r}; pass a direction or letters of x, y and z, such as "zyx"')
         turns: list[Any] = [_AXES[letter] for letter in axes]
     else:
-        if np.shape(axes) != (3,):
+        direction = jnp.asarray(axes, float)
+        if direction.shape != (3,):
             raise ModelError(f"rotation: axes are {axes!r}; pass a direction (3,) or letters of x, y and z")
-        length = jnp.sqrt(jnp.sum(jnp.square(jnp.asarray(axes, float))))
+        length = jnp.sqrt(jnp.sum(jnp.square(direction)))
         if not is_traced(length) and not float(length) > 0:
             raise ModelError("rotation: the direction of the axis is zero; pass one of any other length")
-        turns = [jnp.asarray(axes, float) / length]
+        turns = [direction / length]
     x = jnp.atleast_1d(jnp.asarray(angles, float))
     if x.shape != (len(turns),):
         raise ModelError(f"rotation: {axes!r} takes {len(turns)} angles, not {x.size}")
