@@ -274,3 +274,24 @@ state = [0.5]
     runs = [mbs.simulate(m, [1.0], [0.0], t_end=1.0, dt=0.1) for m in (model, again)]
     np.testing.assert_array_equal(runs[0].q, runs[1].q)
     assert abs(runs[0].q[-1, 0] - 1) > 0.1
+
+
+@pytest.mark.parametrize("name", ["law.delay", "law.offset"])
+def test_derivatives_of_the_instants_through_a_bounce(name):
+    """Samples, their commands and an event move in time."""
+    mech = mbs.Mechanism("cart", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("cart", mass=2.0)
+    mech.add_joint("rail", mbs.Prismatic(axis=(1, 0, 0)), "world", "cart")
+    mech.add_force("push", mbs.Thruster("cart", direction=(1, 0, 0), thrust=0.0))
+    mech.add_controller("law", mbs.Controller(law, 0.17, offset=0.013, delay=0.02, writes="push.thrust"))
+    mech.add_event("wall", when=mbs.JointReaches("rail", -0.1), then=mbs.Bounce("rail", 0.8))
+    model = mech.build()
+
+    def end(x):
+        there = mbs.set(model, {name: x})
+        return mbs.simulate(there, jnp.array([0.5]), jnp.array([-1.0]), t_end=1.0, dt=0.05).q[-1, 0]
+
+    x, h = jnp.asarray(mbs.get(model, name)), 1e-5
+    got = jax.jvp(end, (x,), (jnp.ones(()),))[1]
+    np.testing.assert_allclose(got, (end(x + h) - end(x - h)) / (2 * h), rtol=1e-7)
+    assert abs(got) > 0.01
