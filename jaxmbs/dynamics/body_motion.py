@@ -9,12 +9,12 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
-from jaxmbs.dynamics.state.kinematics import world_placements
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.dynamics.trees import rates
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.given import Accelerations, Coordinates, Number, Rates
 from jaxmbs.model.shapes import Float
+from jaxmbs.spatial import ZERO3
 
 
 @compiles_itself()
@@ -35,14 +35,8 @@ def body_velocities(
 
 
 def _velocities(model: Model, q: jax.Array, v: jax.Array, t: Any) -> jax.Array:
-    tree = Tree(model, q.dtype)
-    state = State(tree, q, v, t, None)
-    placements = tree.per_link(world_placements(tree, state.motions))
-    twists = tree.per_link([m.V for m in state.motions])
-    rows = []
-    for W, V, B in zip(placements, twists, tree.body_in_link, strict=True):
-        R = W.rotation
-        rows.append([*(R @ V.angular), *(R @ (V.linear + V.angular.cross(B.position)))])
+    scene = State(Tree(model, q.dtype), q, v, t, None).scene.around(*model.body_names)
+    rows = [[*scene.angular(b), *scene.velocity(b, ZERO3)] for b in model.body_names]
     return jnp.stack([jnp.stack([jnp.asarray(x, q.dtype) for x in row]) for row in rows])
 
 

@@ -136,10 +136,17 @@ class Writer:
         where = f"controller {name!r}"
         own = {"name": self._names(name), **self._of(x, f"{name}.")}
         self._functions(x, where)
-        if isinstance(x.state, Layout) and x.state.shapes:
+        waiting = f"{name}.commands"
+        if waiting in self.model.structure.table and self.values.components(waiting)[-1] != 0:
+            self.faults.append(
+                f"{where} has commands that wait for its delay, for which a file has no key: {waiting!r}"
+            )
+        if isinstance(x.state, Layout) and x.state.size:
             own["state"] = [float(v) for v in self.values.components(f"{name}.state")]
             if x.state != Layout.of(np.zeros(len(own["state"]))):
-                self.faults.append(f"{where} has the state {x.state}; in a file it is one list of numbers")
+                self.faults.append(
+                    f"{where} has a state with the shapes {x.state}; in a file it is one list of numbers, as state=[1.0] is"
+                )
         return own
 
     def _event(self, e: Any) -> Table:

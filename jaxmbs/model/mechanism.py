@@ -314,12 +314,13 @@ class Mechanism:
         return set(found)
 
     def _waiting(self) -> dict[str, tuple[Declared, list[float]]]:
-        """The commands that have been given and wait for their delay, as a state of each controller that has one."""
+        """The commands that have been given and wait for their delay (at first none), as a state of each controller that has
+        one."""
         found = {}
         for owner, controller in self._parts.controllers.items():
             if controller.writes and any(self._numbers[f"{owner}.delay"][1]):
                 commands = [x for name in controller.writes for x in self._numbers[name][1]]
-                found[f"{owner}.commands"] = WAITING, commands
+                found[f"{owner}.commands"] = WAITING, [*commands, 0.0]
         return found
 
     def _new(self, name: str, known: dict[str, Any], kind: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.model import ModelError
 from jaxmbs.model.structure import SensorElement, Structure
 
 _ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
@@ -28,6 +29,8 @@ class Chance(NamedTuple):
 
     @staticmethod
     def of(structure: Structure, key: Any) -> Chance:
+        if not hasattr(key, "dtype") or not (_is_key(key) or (key.dtype == jnp.uint32 and key.ndim == 1)):
+            raise ModelError(f"simulate: key is {key!r}; pass one such as jax.random.key(0)")
         takers = [(k, x.name) for k, x in enumerate(structure.controllers) if x.fixed.takes_key]
         words = jax.random.bits(key, (2,), jnp.uint32)
         return Chance((words[0], words[1]), {name: jax.random.fold_in(key, k) for k, name in takers})
@@ -41,6 +44,10 @@ class Chance(NamedTuple):
             length = jnp.sqrt(-2 * jnp.log(a))
             out += [length * jnp.cos(2 * math.pi * b), length * jnp.sin(2 * math.pi * b)]
         return out[:size]
+
+
+def _is_key(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key) and x.ndim == 0
 
 
 def threefry(key: Sequence[Any], count: Sequence[Any]) -> tuple[Any, Any]:

@@ -14,12 +14,12 @@ from jaxmbs.dynamics.state import State, memory
 from jaxmbs.dynamics.state.scene import action, elements, force_on_first
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
-from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.functions import evaluated
+from jaxmbs.model.joints.base import Joint, speeds_of
 from jaxmbs.model.mode import Sides
 from jaxmbs.model.structure import Structure
 from jaxmbs.simulate.steppers.base import Flow, Phase
-from jaxmbs.spatial import Matrix3, Transform, Vector3, from_quaternion
+from jaxmbs.spatial import Matrix3, Motion, Transform, Vector3, from_quaternion
 from jaxmbs.spatial.scalar import Scalar
 
 
@@ -28,27 +28,41 @@ def cornered(structure: Structure) -> bool:
     return any(f.element.cornered for f in structure.forces)
 
 
+_ALONG_Z = {"axis": Vector3(0, 0, 1)}  # the numbers of the given joint of a releasable one
+
+
+def _placement(q: Any) -> Transform:
+    """The child's frame in the parent's, from the coordinates of a Free joint."""
+    return Transform(from_quaternion(q[3:7]), Vector3.of(q[:3]))
+
+
 class Instant:
     """The motion at one instant, as the conditions of events see it (`jaxmbs.model.events.base.Instant`)."""
 
     def __init__(self, state: State, tau: Any):
         self.state, self.tau, self.t = state, tau, state.t
 
-    def coordinates(self, joint: str) -> Any:
-        q = self.state.scene.joint(joint)[0]
+    def _joint(self, name: str) -> tuple[Any, Any, Joint | None]:
+        """(q, v) of a joint, and the given joint of one that is releasable, whose q and v are those of a Free joint."""
         s = self.state.tree.structure
-        hinge = None if joint in s.loop_by_name else s.links[s.find_joint(joint)].hinge
+        hinge = None if name in s.loop_by_name else s.links[s.find_joint(name)].hinge
+        return *self.state.scene.joint(name), hinge
+
+    def coordinates(self, joint: str) -> Any:
+        q, _, hinge = self._joint(joint)
+        return q if hinge is None else hinge.coordinates_of(_ALONG_Z, _placement(q))
+
+    def rates(self, joint: str) -> Any:
+        q, v, hinge = self._joint(joint)
         if hinge is None:
-            return q
-        return hinge.coordinates_of({"axis": Vector3(0, 0, 1)}, Transform(from_quaternion(q[3:7]), Vector3.of(q[:3])))
+            return v
+        return speeds_of(hinge, _ALONG_Z, _placement(q), Motion(Vector3.of(v[:3]), Vector3.of(v[3:])))
 
     def point(self, body: str, local: Vector3) -> Vector3:
-        bodies = {} if body == "world" else {body: self.state.scene.body(body)}
-        return Scene(self.t, bodies, {}, {}, (), ()).point(body, local)
+        return self.state.scene.around(body).point(body, local)
 
     def rotation(self, body: str) -> Matrix3:
-        bodies = {} if body == "world" else {body: self.state.scene.body(body)}
-        return Scene(self.t, bodies, {}, {}, (), ()).rotation(body)
+        return self.state.scene.around(body).rotation(body)
 
     def reaction(self, joint: str) -> tuple[Vector3, Vector3]:
         tree, i = self.state.tree, self.state.tree.structure.find_joint(joint)

@@ -9,28 +9,32 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.model import Mode
-from jaxmbs.model.forces.base import WORLD, Scene
-from jaxmbs.model.structure import Structure
+from jaxmbs.model import Mode, Model, ModelError
+from jaxmbs.model.field_rules import refused as value_refused
+from jaxmbs.model.model import get
+from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.chance import Chance, is_noisy
 from jaxmbs.simulate.grid import Grid
+from jaxmbs.simulate.guards import Instant
 from jaxmbs.simulate.locating import any_of
 from jaxmbs.simulate.steppers.base import Flow, Phase
-from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar
 
-NEAR = 1e-9  # share of a cell of the grid within which a sample is at the end of a step
+NEAR = 1e-9  # share of a cell of the grid within which a sample is at the end of a step, in exact arithmetic
+_ROUNDING = 8  # how many roundings of the time that a step and a sample may lie apart more
 
 
-class Seen:
-    """The motion at one instant (`jaxmbs.model.control.sensors.Motion`)."""
+class Seen(Instant):
+    """The motion at one instant, as sensors see it (`jaxmbs.model.control.sensors.Motion`)."""
 
     def __init__(self, flow: Flow, phase: Phase, t: Any, mode: Mode | None):
-        self.flow, self.phase, self.t, self.mode = flow, phase, t, mode
-        self.scene = State(flow.tree.remembering(phase.states), phase.q, phase.v, t, mode).scene
+        super().__init__(State(flow.tree.remembering(phase.states), phase.q, phase.v, t, mode), flow.tau)
+        self.flow, self.phase, self.mode = flow, phase, mode
         self.normal: Sequence[Scalar] = ()
 
     def with_noise(self, normal: Sequence[Scalar]) -> Seen:
@@ -39,23 +43,8 @@ class Seen:
         other.normal = normal
         return other
 
-    def _of(self, body: str, scene: Any) -> Scene:
-        return Scene(self.t, {} if body == WORLD else {body: scene.body(body)}, {}, {}, (), ())
-
-    def coordinates(self, joint: str) -> Any:
-        return self.scene.joint(joint)[0]
-
-    def rates(self, joint: str) -> Any:
-        return self.scene.joint(joint)[1]
-
-    def point(self, body: str, local: Vector3) -> Vector3:
-        return self._of(body, self.scene).point(body, local)
-
-    def rotation(self, body: str) -> Matrix3:
-        return self._of(body, self.scene).rotation(body)
-
     def angular(self, body: str) -> Vector3:
-        return self._of(body, self.scene).angular(body)
+        return self.state.scene.around(body).angular(body)
 
     def specific_force(self, body: str, local: Vector3) -> Vector3:
         dtype, zero = self.flow.tree.dtype, jnp.zeros((), self.flow.tree.dtype)
@@ -65,8 +54,8 @@ class Seen:
 
         def velocity(t: Any, phase: Phase) -> list[Any]:
             tree = self.flow.tree.remembering(phase.states)
-            scene = State(tree, phase.q, phase.v, t, self.mode).scene
-            return [jnp.asarray(x, dtype) for x in self._of(body, scene).velocity(body, local)]
+            scene = State(tree, phase.q, phase.v, t, self.mode).scene.around(body)
+            return [jnp.asarray(x, dtype) for x in scene.velocity(body, local)]
 
         _, a = jax.jvp(velocity, (jnp.asarray(self.t, dtype), start), (jnp.ones((), dtype), slope))
         return Vector3.of(a) - self.flow.tree.values["gravity"]
@@ -78,6 +67,7 @@ class Samples(NamedTuple):
     next: tuple[Any, ...]  # per controller: number of its next sample
     release: tuple[Any, ...]  # per controller with a delay: number of the sample whose commands take effect next
     instants: Any  # number of instants so far at which any controller sampled
+    refused: Any  # whether a controller gave a parameter a value that it cannot have, or has such a delay itself
 
 
 class Sampling:
@@ -95,6 +85,8 @@ class Sampling:
         self.written = [k for k, f in enumerate(s.forces) if f.name in owners]
         self.delayed = [x for x in self.controllers if f"{x.name}.commands" in names]
         self.delays = [jnp.asarray(values[f"{x.name}.delay"], dtype) for x in self.delayed]
+        latest = jnp.maximum(jnp.abs(jnp.asarray(grid.t0, dtype)), jnp.abs(jnp.asarray(grid.t_end, dtype)))
+        self.near = NEAR * grid.dt + _ROUNDING * jnp.finfo(dtype).eps * latest
         self.chance, self.keys = chance, {} if chance is None else chance.keys
 
     def start(self, phase: Phase, t: Any, mode: Mode | None) -> tuple[Phase, Samples | None]:
@@ -102,12 +94,20 @@ class Sampling:
         if not self.controllers:
             return phase, None
         firsts = [*self.offset, *self._releases()]
-        now, following = zip(
-            *(_count(t, first, period) for first, period in zip(firsts, self._periods(), strict=True)), strict=True
-        )
+        found = (self._count(t, first, period) for first, period in zip(firsts, self._periods(), strict=True))
+        now, following = zip(*found, strict=True)
         n = len(self.controllers)
-        samples = Samples(following[:n], following[n:], jnp.zeros((), jnp.int32))
+        late = [(delay < 0) | (delay >= x.fixed.period) for x, delay in zip(self.delayed, self.delays, strict=True)]
+        samples = Samples(following[:n], following[n:], jnp.zeros((), jnp.int32), any_of(late))
         return self.after(phase, t, mode, list(now), samples)
+
+    def _count(self, t: Any, first: Any, period: float) -> tuple[Any, Any]:
+        """(whether one of the instants first, first + period, ... is at t, the number of the next one after t)."""
+        cells = (t - first) / period
+        nearest = jnp.round(cells)
+        now = (jnp.abs(cells - nearest) * period < self.near) & (nearest >= 0)
+        following = jnp.where(now, nearest, jnp.maximum(jnp.ceil(cells), 0.0))  # `after` adds 1 to those that are due
+        return now, following.astype(jnp.int32)
 
     def _periods(self) -> list[float]:
         return [*self.period, *(x.fixed.period for x in self.delayed)]
@@ -127,28 +127,29 @@ class Sampling:
         if samples is None:
             return []
         waits = [jnp.maximum(time - begin, 0.0) for time in self._next(samples)]
-        return [jnp.where(wait < rest - NEAR * self.grid.dt, wait, jnp.inf) for wait in waits]
+        return [jnp.where(wait < rest - self.near, wait, jnp.inf) for wait in waits]
 
     def due(self, samples: Samples | None, t: Any, arrives: Any) -> list[Any]:
         """What happens at the end of a step."""
         if samples is None:
             return []
-        near = NEAR * self.grid.dt
-        goes_on = arrives & (t < jnp.asarray(self.grid.t_end, self.tree.dtype) - near)
-        return [goes_on & (time <= t + near) for time in self._next(samples)]
+        goes_on = arrives & (t < jnp.asarray(self.grid.t_end, self.tree.dtype) - self.near)
+        return [goes_on & (time <= t + self.near) for time in self._next(samples)]
 
     def after(self, phase: Phase, t: Any, mode: Mode | None, due: list[Any], samples: Samples) -> tuple[Phase, Samples]:
         """The phase after the samples and the effects of commands that are due."""
         n = len(self.controllers)
         phase = jax.tree_util.tree_map(lambda x: jnp.asarray(x, self.tree.dtype), phase)
-        phase = jax.lax.cond(
-            any_of(due), lambda: self._sampled(phase, t, mode, due[:n], due[n:], samples), lambda: phase
+        phase, refused = jax.lax.cond(
+            any_of(due),
+            lambda: self._sampled(phase, t, mode, due[:n], due[n:], samples),
+            lambda: (phase, samples.refused),
         )
         following, release = (
             tuple(a + b for a, b in zip(x, y, strict=True))
             for x, y in ((samples.next, due[:n]), (samples.release, due[n:]))
         )
-        return phase, Samples(following, release, samples.instants + any_of(due[:n]))
+        return phase, Samples(following, release, samples.instants + any_of(due[:n]), refused)
 
     def _sampled(
         self,
@@ -158,15 +159,28 @@ class Sampling:
         due: list[Any],
         released: list[Any],
         samples: Samples,
-    ) -> Phase:
+    ) -> tuple[Phase, Any]:
+        """(the phase, whether a value was refused up to now). Commands that waited take effect before the samples, those of
+        a sample whose delay is zero just after it."""
         s = self.tree.structure
         states = {p.name: x for p, x in zip(s.states, phase.states, strict=True)}
-        shapes = {p.name: p.shape for p in s.states}
-        for x, now in zip(self.delayed, released, strict=True):
-            rest = states[f"{x.name}.commands"]
-            for name in x.fixed.writes:
-                own, rest = rest[: len(states[name])], rest[len(states[name]) :]
-                states[name] = tuple(jnp.where(now, a, b) for a, b in zip(own, states[name], strict=True))
+        own = {p.name: p for p in s.states}
+        numbers = {x.name: n for x, n in zip(self.controllers, samples.next, strict=True)}
+        waited = [n < numbers[x.name] for x, n in zip(self.delayed, samples.release, strict=True)]
+        refused = samples.refused
+
+        def set_where(now: Any, name: str, values: Sequence[Any]) -> None:
+            states[name] = tuple(jnp.where(now, a, b) for a, b in zip(values, states[name], strict=True))
+
+        def release(which: list[Any]) -> None:
+            for x, now in zip(self.delayed, which, strict=True):
+                *rest, waits = states[f"{x.name}.commands"]
+                set_where(now, f"{x.name}.commands", [*rest, 0.0])
+                for name in x.fixed.writes:
+                    first, rest = rest[: len(states[name])], rest[len(states[name]) :]
+                    set_where(now & (waits > 0), name, first)
+
+        release([now & before for now, before in zip(released, waited, strict=True)])
         phase = phase._replace(states=tuple(states[p.name] for p in s.states))
         tree = self.tree.remembering(phase.states)
         q, v, seen = tree.vector(phase.q), tree.vector(phase.v), Seen(self.flow, phase, t, mode)
@@ -178,39 +192,48 @@ class Sampling:
             readings[x.name] = x.element.reading(tree.values.of(x.name, x.element.numbers), seen.with_noise(normal))
         waiting = {x.name for x in self.delayed}
         for k, (x, now) in enumerate(zip(self.controllers, due, strict=True)):
-            own = f"{x.name}.state"
-            state = jnp.stack(list(states[own])) if own in states else None
+            memory = f"{x.name}.state"
+            state = jnp.stack(list(states[memory])) if memory in states else None
             seen_by = {name: readings[name] for name in x.fixed.reads}
             key = jax.random.fold_in(self.keys[x.name], samples.next[k]) if x.name in self.keys else None
             given = tree.model, t, q, v, seen_by
-            new, found = x.fixed.updated(f"controller {x.name!r}", shapes, state, given, key)
-            if x.name in waiting:
-                found = {f"{x.name}.commands": jnp.concatenate([jnp.ravel(found[name]) for name in x.fixed.writes])}
-            if state is not None:
-                found = {**found, own: new}
+            shapes = {name: own[name].shape for name in x.fixed.writes}
+            new, found = x.fixed.updated(f"controller {x.name!r}", shapes, state, tree.dtype, given, key)
             for name, value in found.items():
-                parts = jnp.ravel(jnp.asarray(value, tree.dtype))
-                states[name] = tuple(jnp.where(now, a, b) for a, b in zip(parts, states[name], strict=True))
-        return phase._replace(states=tuple(states[p.name] for p in s.states))
+                refused |= now & value_refused(own[name].kind, value)
+            if x.name in waiting:
+                commands = [*(jnp.ravel(found[name]) for name in x.fixed.writes), jnp.ones(1, tree.dtype)]
+                found = {f"{x.name}.commands": jnp.concatenate(commands)}
+            if state is not None:
+                found = {**found, memory: new}
+            for name, value in found.items():
+                set_where(now, name, jnp.ravel(jnp.asarray(value, tree.dtype)))
+        release([now & ~before for now, before in zip(released, waited, strict=True)])
+        return phase._replace(states=tuple(states[p.name] for p in s.states)), refused
 
 
-def _count(t: Any, first: Any, period: float) -> tuple[Any, Any]:
-    """(whether one of the instants first, first + period, ... is at t, the number of the next one after t)."""
-    cells = (t - first) / period
-    near = jnp.round(cells)
-    now = (jnp.abs(cells - near) < NEAR) & (near >= 0)
-    following = jnp.where(now, near, jnp.maximum(jnp.ceil(cells), 0.0))  # `after` adds 1 to those that are due
-    return now, following.astype(jnp.int32)
+def check_delays(model: Model) -> None:
+    """Raise ModelError for a delay of a controller that was built without one: it has no place for commands that wait."""
+    s = model.structure
+    for x in s.controllers:
+        name = f"{x.name}.delay"
+        if x.fixed.writes and f"{x.name}.commands" not in s.table:
+            given = get(model, name)
+            if is_traced(given) or np.any(np.asarray(given)):
+                raise ModelError(
+                    f"controller {x.name!r}: {name!r} was set, but the controller was built without a delay; build it "
+                    "with one of any length, Controller(..., delay=...), and set that"
+                )
 
 
-def reserved(structure: Structure, grid: Grid) -> int:
+def reserved(model: Model, grid: Grid) -> int:
     """Most instants that are not at the end of a cell of a grid; each takes an iteration of its own."""
-    total = 0
-    for x in structure.controllers:
-        cells = x.fixed.period / grid.dt
-        first = structure.table[f"{x.name}.offset"][0].pattern == (0,) and grid.t0 == 0
+    total, table = 0, model.structure.table
+    for x in model.structure.controllers:
+        cells, name = x.fixed.period / grid.dt, f"{x.name}.offset"
+        on_grid = table[name][0].pattern == (0,) and name not in model.overrides and grid.t0 == 0
         each = math.ceil(grid.steps * grid.dt / x.fixed.period) + 1
-        if grid.points is not None or not first or abs(cells - round(cells)) > NEAR * cells:
+        if grid.points is not None or not on_grid or abs(cells - round(cells)) > NEAR * cells:
             total += each
-        total += each if f"{x.name}.commands" in structure.table else 0
+        total += each if f"{x.name}.commands" in table else 0
     return total

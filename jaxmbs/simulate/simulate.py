@@ -29,7 +29,7 @@ from jaxmbs.simulate.mode_changes import Changes, all_held, start_mode
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
 from jaxmbs.simulate.rows import has_room, picked
-from jaxmbs.simulate.sampling import reserved
+from jaxmbs.simulate.sampling import check_delays, reserved
 from jaxmbs.simulate.solution import Solution
 from jaxmbs.simulate.start import with_states
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper_for
@@ -126,6 +126,7 @@ def simulate(
         key = None
     elif key is None:
         raise ModelError(f"simulate: {said}; pass key, such as jax.random.key(0)")
+    check_delays(model)
     model = with_states(model, state_dtype(q0, v0))
     held = all_held(model, held)
     anything = mode is not None
@@ -176,7 +177,7 @@ def simulate(
         *before, chance, *after, exact=None if roomy else course, counted=course if roomy else None,
         save_every=every, drive=drive and drive[0], fold=folding and folding[0], held=None if anything else held, by=by,
         trials=0 if tolerance is None else bound(grid.steps), most=most, levels=levels,
-        samples=reserved(model.structure, grid), sees=sees,
+        samples=reserved(model, grid), sees=sees,
     )  # fmt: skip
     return picked(found, rows, wanted) if (roomy and rows > 2) or wanted is not None else found
 

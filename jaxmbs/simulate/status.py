@@ -68,7 +68,8 @@ _MESSAGES = {
     Status.UNSTEADY: "the state is neither at rest nor in steady motion: it accelerates, so that the linear equations hold "
     "only at this instant; start from an equilibrium",
     Status.UNPHYSICAL: (
-        "unphysical: the draws gave a parameter a value that is not possible, such as a negative mass or stiffness"
+        "unphysical: the draws, or a controller, gave a parameter a value that is not possible, such as a negative mass or "
+        "stiffness"
     ),
     Status.NOT_RUN: "not run",
 }

@@ -97,6 +97,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Phase, mode: Mo
     status = of.status(
         x.phase, broken, start.v, mode, jnp.min(least[:, 1]), x.balance, e[-1] - e[0], before[1],
         *([(x.pace.stalled, Status.STEP_UNDERFLOW)] if x.pace is not None else []),
+        *([(x.samples.refused, Status.UNPHYSICAL)] if x.samples is not None else []),
         (~run.ended(x) | x.stuck, Status.UNFINISHED),
     )  # fmt: skip
     times = jnp.append(grid.begins(jnp.arange(0, grid.steps, every), dtype), jnp.asarray(grid.t_end, dtype))

@@ -14,6 +14,7 @@ def cart(controller, sensors=(), extra=()):
     mech.add_body("cart", mass=2.0, inertia=(0.1, 0.1, 0.1))
     mech.add_joint("rail", mbs.Prismatic(axis=(1, 0, 0)), "world", "cart")
     mech.add_force("push", mbs.Thruster("cart", direction=(1, 0, 0), thrust=0.0))
+    mech.add_force("hold", mbs.JointSpring("rail", stiffness=0.0))
     for name, sensor in sensors:
         mech.add_sensor(name, sensor)
     mech.add_controller("law", controller)
@@ -227,7 +228,7 @@ def test_bad_controllers():
     with pytest.raises(mbs.ModelError, match=r"return \(state, commands\)"):
         mbs.simulate(model, [1.0], [0.0], t_end=1.0, dt=0.1)
     model = cart(mbs.Controller(lambda model, t, q, v, state, readings: (None, q), 0.1, writes="push.thrust"))
-    with pytest.raises(mbs.ModelError, match="has shape"):
+    with pytest.raises(mbs.ModelError, match=r"command for .push\.thrust., returned an array \(1,\); return \(\)"):
         mbs.simulate(model, [1.0], [0.0], t_end=1.0, dt=0.1)
 
 
@@ -272,7 +273,7 @@ state = [0.5]
     again = mbs.load(tmp_path / "again" / "cart.toml", trust=True)
     assert again.structure == model.structure
     runs = [mbs.simulate(m, [1.0], [0.0], t_end=1.0, dt=0.1) for m in (model, again)]
-    np.testing.assert_array_equal(runs[0].q, runs[1].q)
+    np.testing.assert_allclose(runs[0].q, runs[1].q, rtol=1e-12)
     assert abs(runs[0].q[-1, 0] - 1) > 0.1
 
 
@@ -295,3 +296,156 @@ def test_derivatives_of_the_instants_through_a_bounce(name):
     got = jax.jvp(end, (x,), (jnp.ones(()),))[1]
     np.testing.assert_allclose(got, (end(x + h) - end(x - h)) / (2 * h), rtol=1e-7)
     assert abs(got) > 0.01
+
+
+def test_a_delay_that_is_set():
+    """To zero, it is none; on a controller that was built without one, it is refused, also where it is traced."""
+    without = cart(mbs.Controller(law, 0.1, writes="push.thrust"))
+    model = mbs.set(cart(mbs.Controller(law, 0.1, delay=0.05, writes="push.thrust")), {"law.delay": 0.0})
+    for run in (mbs.simulate(m, [1.0], [0.0], t_end=1.0, dt=0.1) for m in (without, model)):
+        want = held(1.0, 0.0, 0.1, 10)
+        np.testing.assert_allclose(run.q[:, 0], want[:, 0], rtol=1e-12)
+    for run in (lambda x: x, jax.jit):
+        with pytest.raises(mbs.ModelError, match=r"'law\.delay' was set, but the controller was built without a delay"):
+            run(lambda d: mbs.simulate(mbs.set(without, {"law.delay": d}), [1.0], [0.0], t_end=1.0, dt=0.1))(0.05)
+
+
+def test_a_delay_of_a_period_has_a_status():
+    model = cart(mbs.Controller(law, 0.1, delay=0.05, writes="push.thrust"))
+    runs = jax.vmap(lambda d: mbs.simulate(mbs.set(model, {"law.delay": d}), [1.0], [0.0], t_end=1.0, dt=0.1))
+    assert runs(jnp.array([0.0, 0.05, 0.1, 0.15])).status.tolist() == [
+        0,
+        0,
+        mbs.Status.UNPHYSICAL,
+        mbs.Status.UNPHYSICAL,
+    ]
+
+
+def test_an_offset_that_is_set_in_a_batch():
+    """On a controller that was built with none: the samples are no longer at the ends of steps."""
+    model = cart(mbs.Controller(law, 0.1, writes="push.thrust"))
+
+    def end(offset):
+        run = mbs.simulate(mbs.set(model, {"law.offset": offset}), [1.0], [0.0], t_end=0.5, dt=0.1)
+        return run.q[-1, 0], run.status
+
+    offsets = jnp.array([0.0, 0.025, -0.03])
+    found, status = jax.vmap(end)(offsets)
+    assert status.tolist() == [0, 0, 0]
+    np.testing.assert_allclose(found, [end(float(x))[0] for x in offsets], rtol=1e-12)
+    slope = (end(0.025 + 1e-6)[0] - end(0.025 - 1e-6)[0]) / 2e-6
+    np.testing.assert_allclose(jax.grad(lambda x: end(x)[0])(0.025), slope, rtol=1e-7)
+
+
+@pytest.mark.parametrize("options", [{}, {"delay": 0.05}, {"offset": 0.1}, {"offset": 0.03, "delay": 0.02}])
+@pytest.mark.parametrize("dt", [0.01, 0.05, 0.1])
+def test_single_precision(options, dt):
+    """As many samples as in double precision, and no iteration too few."""
+    counts = lambda model, t, q, v, state, readings: (state + 1, -3.0 * q[0] - 2.5 * v[0])  # noqa: E731
+    model = cart(mbs.Controller(counts, 0.1, state=[0.0], writes="push.thrust", **options))
+    q, v = np.ones(1, np.float32), np.zeros(1, np.float32)
+    for t0 in (0.0, 0.3, 1.1):
+        runs = [mbs.simulate(model, x, y, t0=t0, t_end=t0 + 20.0, dt=dt) for x, y in ((q, v), ([1.0], [0.0]))]
+        assert [int(run.status) for run in runs] == [0, 0] and runs[0].q.dtype == np.float32
+        assert runs[0].states["law.state"][-1, 0] == runs[1].states["law.state"][-1, 0]
+        np.testing.assert_allclose(runs[0].q, runs[1].q, atol=2e-4)
+
+
+def test_periods_below_a_step_and_beyond_the_run():
+    for period, number in ((0.003, 334), (7.0, 1)):
+        counts = lambda model, t, q, v, state, readings: (state + 1, ())  # noqa: E731
+        run = mbs.simulate(cart(mbs.Controller(counts, period, state=[0.0])), [1.0], [0.0], t_end=1.0, dt=0.01)
+        assert int(run.status) == 0 and run.states["law.state"][-1, 0] == number
+
+
+def test_before_its_first_sample_a_controller_changes_nothing():
+    """Even where a command of a sample before the start would take effect."""
+    model = mbs.set(cart(mbs.Controller(law, 0.1, delay=0.05, writes="push.thrust")), {"push.thrust": 7.0})
+    run = mbs.simulate(model, [0.0], [0.0], t0=0.02, t_end=0.14, dt=0.01)
+    np.testing.assert_array_equal(run.states["push.thrust"], 7.0)
+
+
+def test_a_command_that_its_parameter_cannot_have():
+    model = cart(mbs.Controller(lambda model, t, q, v, state, readings: (None, -q[0]), 0.1, writes="hold.stiffness"))
+    status = jax.vmap(lambda q: mbs.simulate(model, q, [0.0], t_end=0.3, dt=0.1).status)(jnp.array([[1.0], [-1.0]]))
+    assert status.tolist() == [mbs.Status.UNPHYSICAL, 0]
+
+
+@pytest.mark.parametrize(
+    ("returned", "state", "said"),
+    [
+        ((5.0, 1.0), None, "began with None"),
+        ((None, None), None, "returned None"),
+        ((None, "full"), None, "returned 'full'"),
+        ((None, 1j), None, "complex"),
+        (([1j], 1.0), [0.0], "began with|complex"),
+    ],
+)
+def test_what_a_controller_cannot_return(returned, state, said):
+    fn = lambda model, t, q, v, state, readings: returned  # noqa: E731
+    with pytest.raises(mbs.ModelError, match=f"controller 'law': .*({said})"):
+        mbs.simulate(cart(mbs.Controller(fn, 0.1, state=state, writes="push.thrust")), [1.0], [0.0], t_end=1.0, dt=0.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"period": "a"}, "positive number of seconds"), ({"period": True}, "positive number of seconds"),
+        ({"period": np.array([0.1, 0.2])}, "positive number of seconds"), ({"writes": 5}, "pass a name or a list"),
+        ({"writes": ("push.thrust", "push.thrust")}, "each name once"), ({"state": 1j}, "not real numbers"),
+    ],
+)  # fmt: skip
+def test_what_a_controller_cannot_be_made_of(given, said):
+    with pytest.raises(mbs.ModelError, match=said):
+        mbs.Controller(law, **{"period": 0.1, **given})
+
+
+def test_a_key_that_is_none():
+    model = cart(mbs.Controller(lambda model, t, q, v, state, readings, key: (None, 0.0), 0.1, writes="push.thrust"))
+    with pytest.raises(mbs.ModelError, match="key is 0; pass one such as"):
+        mbs.simulate(model, [0.0], [0.0], t_end=1.0, dt=0.1, key=0)
+    for key in (jax.random.PRNGKey(1), jax.random.key(1)):
+        assert int(mbs.simulate(model, [0.0], [0.0], t_end=1.0, dt=0.1, key=key).status) == 0
+
+
+def test_sensors_of_a_releasable_hinge():
+    """They measure the hinge, not the Free joint that it has become."""
+    mech = mbs.Mechanism("door", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("door", mass=1.0, com=(0.5, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
+    mech.add_joint("hinge", mbs.Revolute(axis=(0, 0, 1)), "world", "door", releasable=True)
+    mech.add_sensor("encoder", mbs.Encoder("hinge"))
+    mech.add_sensor("end", mbs.Switch("hinge", threshold=0.2))
+    reads = ("encoder", "end")
+    keeps = lambda model, t, q, v, state, readings: (jnp.concatenate([readings[x] for x in reads]), ())  # noqa: E731
+    mech.add_controller("log", mbs.Controller(keeps, 0.1, state=np.zeros(3), reads=reads))
+    q0 = np.concatenate([np.zeros(3), mbs.rotation("z", 0.1)])
+    run = mbs.simulate(mech.build(), q0, [0.0, 0.0, 0.6, 0.0, 0.0, 0.0], t_end=0.4, dt=0.1)
+    np.testing.assert_allclose(run.states["log.state"][::3], [[0.1, 0.6, 0.0], [0.28, 0.6, 1.0]], rtol=1e-7)
+
+
+def test_what_a_file_cannot_hold(tmp_path):
+    (tmp_path / "laws.py").write_text(LAW, encoding="utf-8")
+    fn = mbs.io.catalogue._run("laws.py", LAW.encode(), "").integral
+    mbs.save(cart(mbs.Controller(fn, 0.1, state=[], writes="push.thrust")), tmp_path / "a.toml")
+    model = cart(mbs.Controller(fn, 0.1, delay=0.01, writes="push.thrust"))
+    mbs.save(model, tmp_path / "b.toml")
+    with pytest.raises(mbs.ModelError, match="commands that wait"):
+        mbs.save(mbs.set(model, {"law.commands": [5.0, 1.0]}), tmp_path / "c.toml")
+    with pytest.raises(mbs.ModelError, match="one list of numbers"):
+        mbs.save(cart(mbs.Controller(fn, 0.1, state=1.0, writes="push.thrust")), tmp_path / "d.toml")
+
+
+def test_a_run_with_noise_is_one_call_of_machine_code():
+    def damps(model, t, q, v, state, readings):
+        return state + readings["imu"][:1], -readings["imu"][3]
+
+    sensor = mbs.Imu("cart", noise=(0.1, 0.0, 0.2))
+    controller = mbs.Controller(damps, 0.1, state=[0.0], delay=0.02, reads="imu", writes="push.thrust")
+    model = cart(controller, sensors=[("imu", sensor)])
+
+    def end(q, v, key):
+        return mbs.simulate(model, q, v, t_end=1.0, dt=0.1, save_every=None, key=key).q[-1]
+
+    q, keys = jnp.ones((64, 1)), jax.random.split(jax.random.key(0), 64)
+    said = str(mbs.explain(jax.vmap(end), q, 0 * q, keys))
+    assert said.startswith("simulate: machine code, 64 rows, called once\n"), said

@@ -69,7 +69,7 @@ def momentum(state: State) -> tuple[Vector3, Vector3]:
         static, linear, angular = static + _sums(c, b), linear + _sums(h.force, b), angular + _sums(h.moment, b)
     for f in state.tree.structure.forces:
         for body, h in f.element.spins(state.tree.values.of(f.name, f.element.numbers)).items():
-            angular += state.scene.body(body).placement.rotation @ state.scene.body(body).body.rotation @ h
+            angular += state.scene.around(body).rotation(body) @ h
     center = Vector3(*(safe_divide(x, mass) for x in static))
     return angular - center.cross(linear), linear
 

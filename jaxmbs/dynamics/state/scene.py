@@ -90,6 +90,10 @@ class TreeScene:
         on_a, on_b, at_b = _on_ends(loop.joint, numbers, *self._ends(loop), tuple(values))
         return {body: F for body, F in ((loop.body_a, on_a), (loop.body_b, on_b)) if body != WORLD}, at_b
 
+    def around(self, *bodies: str) -> Scene:
+        """The part of the state that concerns these bodies."""
+        return Scene(self.t, {b: self.body(b) for b in bodies if b != WORLD}, {}, {}, (), ())
+
     def masses(self) -> dict[str, Any]:
         """{body: (mass, centre of mass in body axes)} of the bodies that have mass."""
         values = self.tree.values

@@ -15,7 +15,7 @@ import numpy as np
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared, element, field, state
-from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.parameters import is_traced
 
@@ -36,6 +36,11 @@ class Layout:
     tree: Any
     shapes: tuple[tuple[int, ...], ...]
 
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return sum(map(math.prod, self.shapes))
+
     def __str__(self) -> str:
         return str(jax.tree_util.tree_unflatten(self.tree, self.shapes))
 
@@ -47,20 +52,21 @@ class Layout:
     def flat(self, given: Any) -> Any:
         """The numbers of a state in one array."""
         leaves = jax.tree_util.tree_leaves(given)
-        return jnp.concatenate([jnp.ravel(jnp.asarray(x, float)) for x in leaves]) if leaves else jnp.zeros(0)
+        parts = [jnp.ravel(jnp.asarray(x)) for x in leaves if np.size(x)]  # machine code takes no empty arrays
+        return jnp.concatenate(parts) if parts else jnp.zeros(0)
 
     def whole(self, numbers: jax.Array) -> Any:
         """The state with these numbers."""
-        ends = np.cumsum([math.prod(shape) for shape in self.shapes])[:-1]
-        parts = [x.reshape(shape) for x, shape in zip(jnp.split(numbers, ends), self.shapes, strict=True)]
+        ends = np.cumsum([0, *map(math.prod, self.shapes)])
+        parts = [numbers[a:b].reshape(shape) for a, b, shape in zip(ends, ends[1:], self.shapes, strict=False)]
         return jax.tree_util.tree_unflatten(self.tree, parts)
 
 
 @element
 class Waiting(Element):
-    """The commands of a controller that wait for its delay."""
+    """The commands of a controller with a delay."""
 
-    commands: Vector = state("", "commands that take effect after the delay, in one list", kind=Kind.LIST)
+    commands: Vector = state("", "the last commands, then 1 if they wait for the delay, otherwise 0", kind=Kind.LIST)
 
 
 WAITING = declared(Waiting)[0]
@@ -73,12 +79,12 @@ class Controller(Element):
 
     fn(model, t, q, v, state, readings, key) -> (state, commands), written with jax.numpy; it may leave out key. model:
     with all states of elements and all commands as they are; state: a pytree of numbers as the one given here (a list of
-    numbers is an array), or None;
-    readings: {name of a sensor: array} of those in `reads`; key: of jax.random, another one at each sample, from that of
-    `simulate`. commands: one value for each parameter in `writes` ("wheel.torque"), as a tuple in their order or by name;
-    a single one may be a plain value. They take effect after `delay`, which is shorter than the period. The values of
-    these parameters in the model hold until then. All controllers that sample at the same instant see the motion before
-    any of them acts.
+    numbers is an array; all become floats), or None; readings: {name of a sensor: array} of those in `reads`; key: of
+    jax.random, another one at each sample, from that of `simulate`. commands: one value for each parameter in `writes`
+    ("wheel.torque"), as a tuple in their order or by name; a single one may be a plain value. The values of these parameters
+    in the model hold until the first command. Commands take effect after `delay`, which is shorter than the period; without
+    a delay here, `mbs.set` cannot add one. All controllers that sample at the same instant see the motion before any of them
+    acts. A command that its parameter cannot have, such as a negative stiffness, gives the status UNPHYSICAL.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("hold", mbs.TorsionSpring("elbow", stiffness=20.0, damping=1.0))
@@ -102,17 +108,23 @@ class Controller(Element):
 
     def __post_init__(self) -> None:
         check_arguments(self.fn, "Controller: fn", ORDER if self.takes_key else ORDER[:-1])
-        if is_traced(self.period) or not np.isfinite(self.period) or self.period <= 0:
+        seconds = isinstance(self.period, (int, float, np.number)) and not isinstance(self.period, bool)
+        if not seconds or not np.isfinite(self.period) or self.period <= 0:
             raise ModelError(f"Controller: period is {self.period!r}; pass a positive number of seconds")
         object.__setattr__(self, "period", float(self.period))
         for name in ("reads", "writes"):
             given = getattr(self, name)
-            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+            listed = given if isinstance(given, (list, tuple)) else (given,)
+            if not all(isinstance(x, str) for x in listed):
+                raise ModelError(f"Controller: {name} is {given!r}; pass a name or a list of names")
+            if len(set(listed)) < len(listed):
+                raise ModelError(f"Controller: {name} is {given!r}; pass each name once")
+            object.__setattr__(self, name, tuple(listed))
         leaves = [] if isinstance(self.state, Layout) else jax.tree_util.tree_leaves(self.state)
         if isinstance(self.state, (list, tuple)) and all(isinstance(x, (int, float)) for x in leaves):
             object.__setattr__(self, "state", np.asarray(self.state, float))
-        if any(not is_traced(x) and not np.issubdtype(np.asarray(x).dtype, np.number) for x in leaves):
-            raise ModelError("Controller: state has leaves that are not numbers; pass a pytree of numbers")
+        if any(not is_traced(x) and np.asarray(x).dtype.kind not in "fiub" for x in leaves):
+            raise ModelError("Controller: state has leaves that are not real numbers; pass a pytree of numbers")
 
     @property
     def takes_key(self) -> bool:
@@ -128,7 +140,7 @@ class Controller(Element):
     @property
     def memory(self) -> Element | None:
         """The numbers of its state as an element; None without any."""
-        if not any(math.prod(shape) for shape in Layout.of(self.state).shapes):
+        if not Layout.of(self.state).size:
             return None
         leaves = jax.tree_util.tree_leaves(self.state)
         if any(map(is_traced, leaves)):
@@ -140,24 +152,27 @@ class Controller(Element):
         return kept if isinstance(self.state, Layout) else replace(kept, state=Layout.of(self.state))
 
     def updated(
-        self, where: str, shapes: Mapping[str, tuple[int, ...]], state: Any, seen: Sequence[Any], key: Any
-    ) -> Any:
-        """(flat state or None, {parameter: value}) after a sample. where: beginning of messages; shapes: of the parameters
-        in `writes`; seen: model, t, q, v, readings; state: flat, or None; key: of the sample."""
+        self, where: str, shapes: Mapping[str, tuple[int, ...]], state: Any, dtype: Any, seen: Sequence[Any], key: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """(flat state, {parameter: value}) after a sample. where: beginning of messages; shapes: of the parameters in
+        `writes`; state: flat, None if it has no numbers; dtype: of all numbers; seen: model, t, q, v, readings; key: of the
+        sample."""
         *now, readings = seen
         kept = cast(Layout, self.state)
-        given = (*now, None if state is None else kept.whole(state), readings)
+        given = (*now, kept.whole(jnp.zeros(0, dtype) if state is None else state), readings)
         found = self.fn(*given, key) if self.takes_key else self.fn(*given)
         if not isinstance(found, tuple) or len(found) != 2:
             raise ModelError(f"{where}: fn returned {type(found).__name__}; return (state, commands)")
         new, commands = found
-        if state is not None:
-            if Layout.of(new) != kept:
-                raise ModelError(f"{where}: fn returned the state {Layout.of(new)}, but it began as {kept}")
-            new = kept.flat(new)
-        return new, self._by_name(where, shapes, commands)
+        if Layout.of(new) != kept:
+            raise ModelError(
+                f"{where}: fn returned a state with the shapes {Layout.of(new)}, but it began with {kept}; return (state, "
+                "commands)"
+            )
+        flat = evaluated(lambda: kept.flat(new), f"{where}: fn", (kept.size,), dtype)
+        return flat, self._by_name(where, shapes, commands, dtype)
 
-    def _by_name(self, where: str, shapes: Mapping[str, tuple[int, ...]], commands: Any) -> dict[str, Any]:
+    def _by_name(self, where: str, shapes: Mapping[str, tuple[int, ...]], commands: Any, dtype: Any) -> dict[str, Any]:
         if not isinstance(commands, Mapping):
             values = commands if isinstance(commands, (tuple, list)) else (commands,)
             if len(values) != len(self.writes):
@@ -167,10 +182,7 @@ class Controller(Element):
             commands = dict(zip(self.writes, values, strict=True))
         if set(commands) != set(self.writes):
             raise ModelError(f"{where}: fn returned commands for {sorted(commands)}; it writes {list(self.writes)}")
-        out = {}
-        for name in self.writes:
-            value = jnp.asarray(commands[name])
-            if value.shape != shapes[name]:
-                raise ModelError(f"{where}: the command for {name!r} has shape {value.shape}; return {shapes[name]}")
-            out[name] = value
-        return out
+        return {
+            name: evaluated(commands.get, f"{where}: fn, as its command for {name!r},", shapes[name], dtype, name)
+            for name in self.writes
+        }

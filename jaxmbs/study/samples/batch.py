@@ -134,7 +134,7 @@ def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
 
     def samples(keys: Array, index: Array, points: Array | None = None) -> Results:
         own = (jax.vmap(partial(jax.random.fold_in, keys[-1]))(index),) if random else ()
-        draws = drawn(study, keys[:-1] if random else keys, index, points, dtype)
+        draws = drawn(study, keys, index, points, dtype)
         model, axes, q, v = instances(study, draws, dtype)
         found = over_rows(one, (axes, 0, 0, *(0 for _ in own)))(model, q, v, *own)
         return found | {"status": status_of(study, model, found["status"]), DRAWS: draws}
@@ -153,7 +153,8 @@ def on_all_devices(samples: Callable[..., Results]) -> jax.stages.Wrapped:
 def drawn(study: Study, keys: Array, index: Array, points: Array | None, dtype: Any) -> Array:
     """(rows, k) draws of samples: from their index, or from their points (rows, m) in a sampling plan."""
     if points is None:
-        return jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
+        inputs = keys[:-1] if is_random(study) else keys
+        return jax.vmap(lambda i: study.dispersions.draw(inputs, i, dtype))(index)
     return jax.vmap(lambda u: study.dispersions.of_uniform(2 * u - 1, dtype))(points)
 
 
@@ -162,8 +163,6 @@ def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
     several, design = filled(np.asarray(samples), _DRAWN), study.design
     points = np.concatenate([design.points(i, i + 1) for i in several]).astype(dtype) if design else None
     keys = keys_of(study)
-    if is_random(study):
-        keys = keys[:-1]
 
     def draw(keys: Array, index: Array, points: Array | None) -> Array:
         return drawn(study, keys, index, points, dtype)
