@@ -19,6 +19,7 @@ from jaxmbs.errors import ModelError
 _LOCK = threading.Lock()
 _KEPT: dict[str, Any] = {}  # what owns the code of handlers
 _REPLAYED = 1  # a trait: each call launches the same, so that XLA may record it and replay the record
+_PREFIX = "jaxmbs_ptx"  # of the names of handlers
 _FAILED = 13  # XLA's code of an internal error
 
 _TEXT = """
@@ -85,7 +86,7 @@ def registered(text: str, block: int, arrays: int, results: int) -> str:
 
     Its arguments are the `arrays` and then the `results` of the call. block: threads of a block.
     """
-    name = f"jaxmbs_ptx_{hashlib.sha256(f'{block} {arrays} {results} {text}'.encode()).hexdigest()[:32]}"
+    name = f"{_PREFIX}_{hashlib.sha256(f'{block} {arrays} {results} {text}'.encode()).hexdigest()[:32]}"
     with _LOCK:
         if name not in _KEPT:
             _KEPT[name] = compiling.handler(name, "CUDA", handler(_loaded(text), block, arrays, results))

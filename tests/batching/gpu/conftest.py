@@ -1,9 +1,14 @@
 """Fixtures for the handler that launches kernels with CUDA's driver."""
 
+import itertools
+
 import pytest
 
 from jaxmbs.batching.gpu import calling, driver, ptx
 from tests.batching.gpu.driver import Driver
+
+
+NUMBERS = itertools.count()
 
 
 @pytest.fixture
@@ -11,6 +16,7 @@ def fake(monkeypatch):
     made = Driver()
     monkeypatch.setattr(driver, "_driver", lambda: made)
     monkeypatch.setattr(driver, "_KEPT", {})
+    monkeypatch.setattr(driver, "_PREFIX", f"jaxmbs_ptx_fake_{next(NUMBERS)}")  # XLA keeps what was registered under a name
     return made
 
 
