@@ -19,10 +19,10 @@ def line(row: suite.Row, before: suite.Row | None) -> str:
     error = max(row.errors.values(), default=None)
     right = error is None or error <= suite.AGREE[c.dtype]
     said = ("-" if error is None else f"{error:.0e}") + ("" if right else " WRONG")
-    peers = ", ".join(f"{n} {t[0]:.0f} ({row.ratio(n):.1f})" for n, t in row.times.items() if n != "jaxmbs") or "-"
+    peers = ", ".join(f"{n} {t[0]:.3g} ({row.ratio(n):.1f})" for n, t in row.times.items() if n != "jaxmbs") or "-"
     was = f"{before.times['jaxmbs'][0] / median:.2f}x" if before else "-"
     return (
-        f"| {c.function} | {c.robot} | {c.dtype} | {c.batch} | {median:.0f} ({low:.0f} .. {high:.0f}) | "
+        f"| {c.function} | {c.robot} | {c.dtype} | {c.batch} | {median:.3g} ({low:.3g} .. {high:.3g}) | "
         f"{row.first_call:.1f} s | {said} | {peers} | {was} |"
     )
 

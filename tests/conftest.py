@@ -58,6 +58,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: minutes; only with --slow")
     config.addinivalue_line("markers", "usually(*variants): patterns of the variants that are not slow")
     config.addinivalue_line("markers", "optimised: compiled as for a user, with all of XLA's optimisation")
+    config.addinivalue_line("markers", "cpu: of programs for a CPU; not where JAX computes on something else")
     config.addinivalue_line("markers", "interpreted: not compiled, which is quicker for a single evaluation")
     config.addinivalue_line("filterwarnings", "error")
     flags = os.environ.get("XLA_FLAGS", "")  # a worker has those of its session
@@ -116,6 +117,11 @@ def pytest_collection_finish(session):
 def pytest_sessionfinish():
     gc.collect()
     gc.freeze()  # pytest searches five times more
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("cpu") and jax.default_backend() != "cpu":
+        pytest.skip("of programs for a CPU")
 
 
 MOST_MAPS = 40_000  # Linux allows a process 65,530; XLA crashes where it gets no more

@@ -148,6 +148,7 @@ def test_conditioning_reports_the_flat_position():
     assert angle[flat - 1] > 0 > angle[flat]
 
 
+@pytest.mark.cpu
 def test_no_lapack_up_to_twelve_constraints():
     """What is compiled calls nothing but itself: thousands of small systems are solved by components."""
     model = mbs.library.four_bar_windows(6).build()

@@ -24,6 +24,7 @@ def draws(instant, dtype=np.float64, size=3, sensor=2):
     return jnp.stack(chance.normal(sensor, instant, size, dtype))
 
 
+@pytest.mark.cpu
 def test_numbers_in_machine_code():
     """The words to the bit, and the numbers to rounding; all of them in one program of rows."""
     instants = jnp.arange(4096, dtype=jnp.int32)

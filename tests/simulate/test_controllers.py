@@ -435,6 +435,7 @@ def test_what_a_file_cannot_hold(tmp_path):
         mbs.save(cart(mbs.Controller(fn, 0.1, state=1.0, writes="push.thrust")), tmp_path / "d.toml")
 
 
+@pytest.mark.cpu
 def test_a_run_with_noise_is_one_call_of_machine_code():
     def damps(model, t, q, v, state, readings):
         return state + readings["imu"][:1], -readings["imu"][3]

@@ -79,6 +79,7 @@ def test_a_grid_with_room_has_the_same_steps():
             assert grid.cell(np.int32(i), np.float64) == larger.cell(np.int32(i), np.float64)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("save_every", [1, None, 7])
 def test_a_run_of_another_length_is_not_traced_again(model, traced, save_every):
     def run(t_end):
@@ -98,6 +99,7 @@ def test_a_run_of_another_length_is_not_traced_again(model, traced, save_every):
         assert len(traced) == 3
 
 
+@pytest.mark.cpu
 def test_the_room_for_all_instances_has_a_limit(model, traced, monkeypatch):
     """Above it, the number of steps is part of the program, whose results have as many rows as are asked for."""
     several, shapes, of = MANY[:3], [], MODULE._simulate
@@ -131,6 +133,7 @@ def test_the_room_for_all_instances_has_a_limit(model, traced, monkeypatch):
     assert runs(one, MANY[0]) == (2, True)
 
 
+@pytest.mark.cpu
 def test_nothing_is_compiled_for_a_run_of_another_length(model):
     made = []
 
@@ -188,6 +191,7 @@ def test_a_tau_and_a_fold_and_given_times(model):
         same(lambda dt=dt: mbs.simulate(model, Q, V, times=[0.1, 0.13, 0.35, 0.36], dt=dt))
 
 
+@pytest.mark.cpu
 @pytest.mark.usually("latch-1", "adaptive-None", "crank-7")
 @pytest.mark.parametrize("save_every", [1, None, 7])
 @pytest.mark.parametrize("kind", ["latch", "adaptive", "crank"])

@@ -179,6 +179,7 @@ def test_tolerance_of_each_instance_its_own():
     assert np.abs(forward - differences).max() < 1e-7 * np.abs(differences).max()
 
 
+@pytest.mark.cpu
 def test_reverse_mode_with_checkpoints(monkeypatch):
     """The same gradient, less memory; without them, what the four stages of a step begin with and their accelerations.
 

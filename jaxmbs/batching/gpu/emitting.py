@@ -141,7 +141,7 @@ define internal void @once(ptr %frame, ptr %arrays, ptr %scratch, i64 %row, i64 
   ret void
 }}
 
-define ptx_kernel void @{name}({params}) convergent nounwind "nvvm.maxntid"="{block}" {{
+define ptx_kernel void @{name}({params}) convergent nounwind "nvvm.maxntid"="{block}" "nvvm.minctasm"="1" {{
   %frame = alloca [{frame} x i8], align 16
   %arrays = alloca [{arrays} x i64], align 16
 {table}

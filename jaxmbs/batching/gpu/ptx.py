@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -75,9 +76,10 @@ def _library() -> Path:
     """The file of CUDA's mathematical functions."""
     wheels = [Path(p) / "nvidia" for p in sys.path]
     places = [p for w in wheels for p in sorted(w.glob(f"*/nvvm/libdevice/{_LIBRARY}"), reverse=True)]
-    places += [
-        Path(os.environ[k]) / "nvvm" / "libdevice" / _LIBRARY for k in ("CUDA_HOME", "CUDA_PATH") if k in os.environ
-    ]
+    roots = [os.environ[k] for k in ("CUDA_HOME", "CUDA_PATH") if k in os.environ]
+    compiler = shutil.which("nvcc")
+    roots += [str(Path(compiler).resolve().parents[1])] if compiler else []
+    places += [Path(root) / "nvvm" / "libdevice" / _LIBRARY for root in (*roots, "/usr/local/cuda")]
     found = next((p for p in places if p.exists()), None)
     if found is None:
         raise ModelError(f"{_LIBRARY} of CUDA was not found: pip install 'jax[cuda13]', or set CUDA_HOME")

@@ -7,7 +7,6 @@ import pytest
 from jaxmbs.batching.gpu import calling, driver, ptx
 from tests.batching.gpu.driver import Driver
 
-
 NUMBERS = itertools.count()
 
 
@@ -16,7 +15,9 @@ def fake(monkeypatch):
     made = Driver()
     monkeypatch.setattr(driver, "_driver", lambda: made)
     monkeypatch.setattr(driver, "_KEPT", {})
-    monkeypatch.setattr(driver, "_PREFIX", f"jaxmbs_ptx_fake_{next(NUMBERS)}")  # XLA keeps what was registered under a name
+    monkeypatch.setattr(
+        driver, "_PREFIX", f"jaxmbs_ptx_fake_{next(NUMBERS)}"
+    )  # XLA keeps what was registered under a name
     return made
 
 

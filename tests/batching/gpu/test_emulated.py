@@ -13,6 +13,7 @@ from tests.batching import fuzz
 from tests.batching.gpu.emulated import EMULATED
 from tests.cases import relative
 
+pytestmark = pytest.mark.cpu
 ARM = mbs.library.arm7().build()
 WEIGHTS = tuple(np.random.default_rng(1).normal(size=s) for s in ((7, 33), (33, 7)))
 

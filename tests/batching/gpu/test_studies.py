@@ -13,6 +13,7 @@ from jaxmbs.study.samples.batch import keys_of, precision, samples_of
 from tests.batching.gpu.emulated import EMULATED
 from tests.study.conftest import CART, EXAMPLE
 
+pytestmark = pytest.mark.cpu
 ROWS = 64
 
 

@@ -198,6 +198,7 @@ def test_numbers_that_change_in_place_are_seen_in_a_batch(arm):
     assert relative(again, at_rest) < 1e-5
 
 
+@pytest.mark.cpu
 def test_a_batch_in_any_program_of_jax_is_machine_code(arm, monkeypatch):
     """A derivative, a loop and a second batch around it: with the model a number of the program, and with it an argument."""
     monkeypatch.setenv("JAXMBS_KERNELS", "machine")
