@@ -274,10 +274,11 @@ def mjcf(model: mbs.Model, step: float) -> str:
 
 
 class _InJax:
-    """A peer written in JAX: jit(vmap) over the batch rows, in the precision of this run."""
+    """A peer written in JAX: jit(vmap) over the batch rows, in double precision, as JAX is set."""
 
     function = "forward dynamics"
     smallest, largest = 1024, 8192
+    largest_on_gpu = 65536
 
     def one(self, q: Any, v: Any, tau: Any) -> Any:
         raise NotImplementedError

@@ -239,16 +239,19 @@ def measure(case: Case, repeats: int, peaks: dict[str, Any] | None = None) -> Ro
     start = time.perf_counter()
     result = runs["jaxmbs"]()
     first_call = time.perf_counter() - start
-    absent, errors = {}, {}
-    if jax.default_backend() != "cpu":
+    absent, errors, on_cpu = {}, {}, jax.default_backend() == "cpu"
+    if not on_cpu:
         runs["XLA"] = ours.by_xla()
         ours_first, theirs = (np.asarray(jax.tree.leaves(x)[0]) for x in (result, runs["XLA"]()))
         errors["XLA"] = float(np.abs(theirs - ours_first).max() / np.abs(ours_first).max())
     peer_function = FORWARD if case.function == VARIED else case.function
     for peer in PEERS:
         try:
-            if not peer.smallest <= case.batch <= peer.largest:
-                raise Absent(f"measured with {peer.smallest} to {peer.largest} instances")
+            largest = peer.largest if on_cpu else getattr(peer, "largest_on_gpu", peer.largest)
+            if not peer.smallest <= case.batch <= largest:
+                raise Absent(f"measured with {peer.smallest} to {largest} instances")
+            if hasattr(peer, "largest_on_gpu") and case.dtype == "float32":
+                raise Absent("measured in float64, as JAX is set")
             if case.quick and not peaks and peer is peers.MJX:
                 raise Absent("left out of the quick run: it takes minutes")
             run, as_ours = peer(model, threads).task(peer_function, *arrays)
