@@ -290,10 +290,11 @@ def benchmarks() -> str:
         ]
         if "peaks" in m:
             out.append(_peaks(m["peaks"]))
-        out.append(f"![Forward dynamics per second](../../benchmarks/results/{path.stem}.png)\n")
+        if path.with_suffix(".png").exists():
+            out.append(f"![Forward dynamics per second](../../benchmarks/results/{path.stem}.png)\n")
         out.append(table(("function", "robot", "precision", "batch", "jaxmbs ns", "limit, ns", "reached",
                           "others: ns (ratio)", "first call", "error"), (_benchmark(r) for r in kept["rows"])))  # fmt: skip
-    out += ["## A GPU\n", "Not measured; [what is aimed at](../../benchmarks/gpu.md).\n"]
+    out += ["On a GPU, these are calls one at a time; [what kernels take](../../benchmarks/gpu.md) is a page of its own.\n"]
     out += [
         "## Who takes part\n",
         (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8").split("## Who takes part\n\n")[1],
@@ -391,12 +392,16 @@ def _windows(row: dict[str, Any]) -> tuple[str, ...]:
 def _benchmark(row: dict[str, Any]) -> tuple[str, ...]:
     case, times = row["case"], {k: x[0] for k, x in row["times"].items()}
     own = times.pop("jaxmbs")
-    others = "<br>".join(f"{k} {x:,.0f} ({x / own:.2g}×)".replace(" ", "\u00a0") for k, x in times.items()) or "–"
+    others = "<br>".join(f"{k} {_ns(x)} ({x / own:.2g}×)".replace(" ", "\u00a0") for k, x in times.items()) or "–"
     error = f"{max(row['errors'].values()):.0e}" if row["errors"] else "–"
     size = (case["function"], case["robot"], case["dtype"], f"{case['batch']:,}")
     limit = row.get("limit")
     limited = (f"{limit['ns']:,.3g} ({limit['by']})", f"{limit['reached']:.0%}") if limit else ("–", "–")
-    return *size, f"{own:,.0f}", *limited, others, f"{row['first_call']:.1f} s", error
+    return *size, _ns(own), *limited, others, f"{row['first_call']:.1f} s", error
+
+
+def _ns(x: float) -> str:
+    return f"{x:,.0f}" if x >= 10 else f"{x:.2g}"
 
 
 def _peaks(peaks: dict[str, Any]) -> str:

@@ -50,3 +50,14 @@ def test_a_table_of_other_code_is_out_of_date(tmp_path, monkeypatch):
 def test_no_table_is_older_than_its_code(table):
     """Before a release: write it anew (make test-robots, make bench, or the module of the same name with --keep)."""
     assert table not in made_from.out_of_date()
+
+
+def test_tables_of_gpus_are_kept(tmp_path, monkeypatch):
+    (tmp_path / "code.py").write_text("x = 1\n", encoding="utf-8")
+    monkeypatch.setattr(made_from, "ROOT", tmp_path)
+    monkeypatch.setattr(made_from, "TABLES", {"on-nvidia-x.json": ("*.py",)})
+    monkeypatch.setattr(made_from, "code", lambda files, code=made_from.code: code(files, tmp_path))
+    made_from.keep(tmp_path / "on-nvidia-x.json", {})
+    assert not made_from.out_of_date(on_gpu=True)
+    (tmp_path / "code.py").write_text("x = 2\n", encoding="utf-8")
+    assert made_from.out_of_date(on_gpu=True) == ["on-nvidia-x.json"] and not made_from.out_of_date()

@@ -12,6 +12,8 @@ from jax.experimental import topologies
 
 import jaxmbs as mbs
 from benchmarks import ptx as table
+from jaxmbs.batching import mapped_program
+from jaxmbs.batching.gpu import PTX
 from jaxmbs.study import read
 from jaxmbs.study.samples.batch import GPU_ROWS, keys_of, precision, samples_of
 from tests.study.conftest import EXAMPLE
@@ -64,8 +66,9 @@ def test_a_batch_is_one_kernel_and_nothing_else(fn, operands, device):
     assert compiled.memory_analysis().temp_size_in_bytes == 0
 
 
-def test_a_study_is_one_kernel(device):
+def test_a_study_is_one_kernel(device, monkeypatch):
     """Draws are XLA's, as on a CPU; the motions with their events are one kernel."""
+    monkeypatch.setattr(mapped_program.machine, "MACHINE", PTX)  # a study asks which device computes here
     here, study = jax.sharding.SingleDeviceSharding(device), read(EXAMPLE)
     keys = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=here), keys_of(study))
     index = jax.ShapeDtypeStruct((GPU_ROWS,), np.uint32, sharding=here)
