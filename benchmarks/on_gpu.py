@@ -1,7 +1,8 @@
 """python -m benchmarks.on_gpu: the first measurements on a GPU. First the bits of its results are compared with those of
 the same kernels run on the CPU instruction by instruction; then come blocks of 32, 64 and 128 threads, with several calls
 in flight, and a million samples of two studies. results/on-DEVICE.json keeps them. On a CPU, the same program runs machine
-code, with few rows."""
+code, with few rows. Kernels that spill are also measured with fewer threads at a time on each multiprocessor: what they
+spill is then nearer to it."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from jaxmbs.batching.mapped_program import chosen_target
 from tests.batching.gpu.emulated import EMULATED
 
 COMPARED = 300  # rows: three blocks, the last one not full
+MULTIPROCESSORS = 132  # of an H100 and an H200
 IN_FLIGHT = 10  # calls between two waits, so that the device does not wait for the processor
 MINUTE = 60.0  # seconds after which a function is not measured any further
 CASES = [
@@ -32,6 +34,7 @@ CASES = [
         (suite.CONSTRAINED, "windows6"), (suite.FORWARD, "humanoid30"), (suite.VJP, "humanoid30"),
     )
 ]  # fmt: skip
+SPILLING = [suite.Case(f, "humanoid30", "float64", 262_144) for f in (suite.FORWARD, suite.VJP)]
 STUDIES = ((suite.STUDY, "stage_separation"), (suite.EVENTS, "solar_array_deployment"))
 
 
@@ -61,14 +64,23 @@ def compared(case: suite.Case) -> Compared:
 
 def in_blocks(case: suite.Case) -> dict[str, Any]:
     """Nanoseconds per evaluation with blocks of 32, 64 and 128 threads, the device busy all the time."""
+    return _row(case, {str(block): {"block": block} for block in (32, 64, 128)})
+
+
+def resident(case: suite.Case) -> dict[str, Any]:
+    """The same with 32, 64 and 128 threads at a time on a multiprocessor; registers allow 256."""
+    return _row(case, {f"{n} at a time": {"block": n, "most_blocks": MULTIPROCESSORS} for n in (32, 64, 128)})
+
+
+def _row(case: suite.Case, options: dict[str, dict[str, int]]) -> dict[str, Any]:
     model = suite.robot(case.robot)
     ours = suite.own(model, case, suite.inputs(model, case))
     found: dict[str, Any] = {"function": case.function, "robot": case.robot, "dtype": case.dtype, "rows": case.batch}
-    for block in (32, 64, 128):
-        target = replace(PTX, call=functools.partial(calling.call, block=block))
+    for name, option in options.items():
+        target = replace(PTX, call=functools.partial(calling.call, **option))
         run = jax.jit(over_rows(ours.fn, ours.in_axes, target))
         seconds = median(lambda run=run: [run(*ours.args) for _ in range(IN_FLIGHT)][-1], 5) / IN_FLIGHT
-        found[str(block)] = seconds / case.batch / suite.evaluations_of(case) * 1e9
+        found[name] = seconds / case.batch / suite.evaluations_of(case) * 1e9
     return found
 
 
@@ -113,6 +125,8 @@ def main() -> None:
         for case in CASES:
             for rows in (256, 65_536, 1_000_000) if case.robot == "arm7" else (65_536,):
                 keep("blocks", in_blocks(replace(case, batch=rows)))
+        for case in SPILLING:
+            keep("blocks", resident(case))
     for function, name in STUDIES:
         keep("studies", samples(function, name, 1_000_000 if gpu else 640))
 

@@ -294,7 +294,9 @@ def benchmarks() -> str:
             out.append(f"![Forward dynamics per second](../../benchmarks/results/{path.stem}.png)\n")
         out.append(table(("function", "robot", "precision", "batch", "jaxmbs ns", "limit, ns", "reached",
                           "others: ns (ratio)", "first call", "error"), (_benchmark(r) for r in kept["rows"])))  # fmt: skip
-    out += ["On a GPU, these are calls one at a time; [what kernels take](../../benchmarks/gpu.md) is a page of its own.\n"]
+    out += [
+        "On a GPU, these are calls one at a time; [what kernels take](../../benchmarks/gpu.md) is a page of its own.\n"
+    ]
     out += [
         "## Who takes part\n",
         (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8").split("## Who takes part\n\n")[1],

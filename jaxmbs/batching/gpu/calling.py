@@ -28,11 +28,11 @@ _CHECKED = (0, 12)  # the newest version of JAX in which XLA's own call has been
 
 def call(
     code: Code, given: Sequence[Any], repeats: Mapping[int, bool], rows: int, results: Sequence[Any],
-    block: int = emitting.BLOCK,
+    block: int = emitting.BLOCK, most_blocks: int = MOST_BLOCKS,
 ) -> list[Any]:  # fmt: skip
-    """See `Target.call`; block: threads of a block."""
+    """See `Target.call`; block: threads of a block. With more rows than `most_blocks` blocks have, the blocks take turns."""
     kernel = emitting.kernel(code, repeats, block)
-    blocks = min(-(-rows // kernel.block), MOST_BLOCKS)
+    blocks = min(-(-rows // kernel.block), most_blocks)
     made = list(results)
     if kernel.scratch:
         blocks = max(1, min(blocks, MOST_SCRATCH // (kernel.scratch * kernel.block)))
