@@ -32,6 +32,7 @@ from jaxmbs.batching.gpu.emitting import BLOCK
 RESULT = Path(__file__).parent / "results" / "ptx.json"
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 PROCESSORS, CLOCK = 132, 1.755e9  # of an H100 and an H200: multiprocessors, Hz
+STAGES = 4  # of a step, a loop inside that of the steps
 FIRST_CACHE = 128  # bytes that the first-level cache of a multiprocessor moves in a clock
 
 
@@ -67,7 +68,7 @@ def function(case: suite.Case) -> Function:
         return _sample(case)
     model = suite.robot(case.robot)
     ours = suite.own(model, case, suite.inputs(model, case))
-    repeats = peers.ROLLOUT_STEPS if case.function in suite.ROLLOUTS else 1
+    repeats = STAGES * peers.ROLLOUT_STEPS if case.function in suite.ROLLOUTS else 1
     return Function(ours.fn, ours.args, ours.in_axes, repeats, suite.evaluations_of(case))
 
 
@@ -79,7 +80,7 @@ def _sample(case: suite.Case) -> Function:
     draws = jnp.zeros((BLOCK, len(study.dispersions.inputs)), case.dtype)
     model, axes, q, v = instances(study, draws, np.dtype(case.dtype))
     steps = round(study.simulation.t_end / study.simulation.dt)
-    return Function(sample_of(study, np.dtype(case.dtype)), (model, q, v), (axes, 0, 0), steps)
+    return Function(sample_of(study, np.dtype(case.dtype)), (model, q, v), (axes, 0, 0), STAGES * steps)
 
 
 def kernels(found: Function) -> tuple[list[emitting.Kernel], int]:

@@ -207,7 +207,7 @@ class Sampling:
             if state is not None:
                 found = {**found, memory: new}
             for name, value in found.items():
-                set_where(now, name, jnp.ravel(jnp.asarray(value, tree.dtype)))
+                set_where(now, name, list(jnp.ravel(jnp.asarray(value, tree.dtype))))
         release([now & ~before for now, before in zip(released, waited, strict=True)])
         return phase._replace(states=tuple(states[p.name] for p in s.states)), refused
 

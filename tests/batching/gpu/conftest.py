@@ -2,6 +2,7 @@
 
 import itertools
 
+import jax
 import pytest
 
 from jaxmbs.batching.gpu import calling, driver, ptx
@@ -24,5 +25,6 @@ def fake(monkeypatch):
 @pytest.fixture
 def later(monkeypatch):
     """A version of JAX whose own call has not been checked."""
+    jax.clear_caches()  # of programs with XLA's call
     monkeypatch.setattr(calling, "_CHECKED", (0, 0))
     monkeypatch.setattr(calling, "_ptx", lambda text: ptx.ptx(text, linked=False))
