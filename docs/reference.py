@@ -20,6 +20,7 @@ ROOMS = {  # pages of the API: title, and the modules whose public names they sh
     "joints": ("Joints", ("jaxmbs.model.joints",)),
     "forces": ("Force elements", ("jaxmbs.model.forces",)),
     "constraints": ("Constraints", ("jaxmbs.model.constraints",)),
+    "control": ("Sensors and controllers", ("jaxmbs.model.control",)),
     "events": ("Events", ("jaxmbs.model.events",)),
     "dynamics": ("Dynamics", ("jaxmbs.dynamics",)),
     "simulate": ("Simulation", ("jaxmbs.simulate", "jaxmbs.batching")),

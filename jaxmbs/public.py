@@ -72,7 +72,9 @@ from jaxmbs.model.events import Time as Time
 from jaxmbs.model.events import When as When
 from jaxmbs.model.forces import Actuator as Actuator
 from jaxmbs.model.forces import Bushing as Bushing
+from jaxmbs.model.forces import Cable as Cable
 from jaxmbs.model.forces import CentralGravity as CentralGravity
+from jaxmbs.model.forces import Connector as Connector
 from jaxmbs.model.forces import Contact as Contact
 from jaxmbs.model.forces import ControlMomentGyro as ControlMomentGyro
 from jaxmbs.model.forces import Cylinder as Cylinder

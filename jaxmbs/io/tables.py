@@ -111,6 +111,12 @@ def _list(value: Any) -> tuple[float, ...]:
     return tuple(float(x) for x in value)
 
 
+def _list_in_file(value: Any) -> tuple[float, ...]:
+    if isinstance(value, dict):
+        raise ValueError(f"needs a list of numbers, or a table with the keys `file` and `column`, got {value!r}")
+    return _list(value)
+
+
 def _scalar_or_list(value: Any) -> float | tuple[float, ...]:
     if _is_number(value):
         return float(value)
@@ -177,10 +183,22 @@ def stated(kind: str, doc: str, *, unit: str = "", default: Any = ..., **checks:
     return Field(description=doc, json_schema_extra={"kind": kind, "unit": unit}, **values, **checks)
 
 
+class Column(Table):
+    """A column of a CSV file beside this one, whose first line has the names."""
+
+    file: str = stated("file name", "CSV file")
+    column: str = stated("text", "name of the column")
+    factor: Number = stated("number", "by which its numbers are multiplied, for SI units", default=1.0)
+
+
+NumbersInFile = Annotated[
+    tuple[float, ...], BeforeValidator(_list_in_file, json_schema_input_type=tuple[float, ...] | Column)
+]
+
 # the type in a file of a field of each kind; the model checks everything else about numbers
 IN_FILE: dict[Kind, Any] = {
     Kind.NUMBER: Number, Kind.NOT_NEGATIVE: NotNegative, Kind.POSITIVE: Positive, Kind.VECTOR: Vector,
-    Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.LIST: Numbers, Kind.ROTATION: Rotation,
+    Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.LIST: NumbersInFile, Kind.ROTATION: Rotation,
     Kind.INERTIA: Inertia, Kind.AXIS: Direction, Kind.BODY: Name, Kind.BODY_OR_WORLD: Name, Kind.JOINT: Name,
     Kind.FLAG: Flag, Kind.COUNT: Count, Kind.TEXT: str, Kind.INSTANT: Instant,
     Kind.NAMES: Names, Kind.PARAMETERS: Parameters, Kind.PERIOD: Positive, Kind.PLACE: Vector, Kind.POINTS: Points,

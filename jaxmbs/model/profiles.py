@@ -1,4 +1,4 @@
-"""Piecewise linear profiles over time, through the points (times, values), constant before the first and after the last."""
+"""Piecewise linear profiles through points, constant before the first and after the last: over time, or over a stroke."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.spatial.known import ONE
-from jaxmbs.spatial.scalar import Scalar, maximum, total, where
+from jaxmbs.spatial.scalar import Scalar, maximum, minimum, total, where
 
 
-def requirements(p: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What must hold of the profile of an element with the fields `times` and `values`. Raises ModelError if these differ
-    in length."""
-    times, values = p["times"], p["values"]
-    if times.shape[-1] != values.shape[-1]:
-        raise ModelError(f"{times.shape[-1]} times but {values.shape[-1]} values; give one value per time")
-    return {"the times of the profile must increase": (times[..., 1:] > times[..., :-1]).all(-1)}
+def requirements(p: Mapping[str, Any], over: str = "times", of: str = "values") -> Mapping[str, Any]:
+    """What must hold of a profile, the numbers of the field `of` at those of the field `over`. Raises ModelError if these
+    differ in length."""
+    x, y = p[over], p[of]
+    if x.shape[-1] != y.shape[-1]:
+        raise ModelError(f"{x.shape[-1]} {over} but {y.shape[-1]} {of}; give one of the {of} for each of the {over}")
+    return {f"the {over} of the profile must increase": (x[..., 1:] > x[..., :-1]).all(-1)}
 
 
 def piecewise_linear(
@@ -29,6 +29,16 @@ def piecewise_linear(
         part = where(begun, where(over, 1.0, (t - t0) / (t1 - t0)), 0.0)
         result = result + part * (v1 - v0)
     return result
+
+
+def remaining(x: Scalar, places: tuple[Scalar, ...], values: tuple[Scalar, ...]) -> Scalar:
+    """Integral of the broken line from x to its last point; before its first point it is constant."""
+    found = [where(x < places[0], (places[0] - x) * values[0], 0.0)]
+    for x0, x1, v0, v1 in zip(places, places[1:], values, values[1:], strict=False):
+        begin = minimum(maximum(x, x0), x1)
+        here = v0 + (v1 - v0) * ((begin - x0) / (x1 - x0))
+        found.append(0.5 * (here + v1) * (x1 - begin))
+    return total(*found)
 
 
 def integrals(t: Scalar, times: tuple[Scalar, ...], values: tuple[Scalar, ...]) -> tuple[Scalar, Scalar, Scalar]:

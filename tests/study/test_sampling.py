@@ -8,9 +8,10 @@ from scipy import stats
 from scipy.stats.qmc import discrepancy
 
 from jaxmbs.io import InputError
+from jaxmbs.io.columns import columns
 from jaxmbs.study import read, run
 from jaxmbs.study.distributions.base import Normal, Uniform, quantiles
-from jaxmbs.study.distributions.tables import Discrete, Empirical, Mixture, Part, columns
+from jaxmbs.study.distributions.tables import Discrete, Empirical, Mixture, Part
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.provenance import provenance
 from jaxmbs.study.samples.batch import draws_of, halves, study_key
@@ -57,9 +58,8 @@ def test_weights_are_not_negative_nor_all_zero():
             Discrete(distribution="discrete", values=(3.0, 1.0, 2.0), weights=weights).components(np.zeros(1), 1.0)
 
 
-def test_tables_of_spreadsheets_are_read(tmp_path):
-    (tmp_path / "lot.csv").write_bytes("\ufeffmass, note\r\n1.5, 1\r\n\r\n2.5, 2\r\n".encode())
-    mass, note = columns(tmp_path / "lot.csv", ["mass", "note"])
+def test_tables_of_spreadsheets_are_read():
+    mass, note = columns("\ufeffmass, note\r\n1.5, 1\r\n\r\n2.5, 2\r\n".encode(), "lot.csv", ["mass", "note"])
     assert mass.tolist() == [1.5, 2.5] and note.tolist() == [1.0, 2.0]
 
 

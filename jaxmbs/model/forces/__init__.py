@@ -3,7 +3,9 @@
 from jaxmbs.model.forces.actuator import Actuator as Actuator
 from jaxmbs.model.forces.base import Force as Force
 from jaxmbs.model.forces.bushing import Bushing as Bushing
+from jaxmbs.model.forces.cable import Cable as Cable
 from jaxmbs.model.forces.central_gravity import CentralGravity as CentralGravity
+from jaxmbs.model.forces.connector import Connector as Connector
 from jaxmbs.model.forces.contact import Contact as Contact
 from jaxmbs.model.forces.damper import Damper as Damper
 from jaxmbs.model.forces.external import External as External

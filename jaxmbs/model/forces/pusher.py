@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
-from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.forces.base import Loads, Numbers, Scene
+from jaxmbs.model.forces.stroke import Stroke
+from jaxmbs.model.given import Number
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, maximum, tanh, vanishes, where
 
@@ -15,7 +16,7 @@ FRICTION_SPEED = 1e-2  # [m/s] rate of extension over which the guide friction c
 
 
 @element
-class Pusher(Force):
+class Pusher(Stroke):
     """One-sided spring pusher of a separation system, mounted on body_a, pushing body_b.
 
     The extension is s = direction . (p_b - p_a). While s < stroke and from t >= delay on, it pushes body_b at p_b along
@@ -30,24 +31,11 @@ class Pusher(Force):
     """
 
     trials: ClassVar[int] = 4
-    body_a: str = field(Kind.BODY_OR_WORLD, "", "body that it is mounted on")
-    body_b: str = field(Kind.BODY_OR_WORLD, "", "body that it pushes")
-    point_a: Vector = field(Kind.VECTOR, "m", "p_a: tip of the rod at s = 0, in axes of body_a")
-    point_b: Vector = field(Kind.VECTOR, "m", "p_b: where the rod pushes, in axes of body_b")
-    direction: Vector = field(Kind.DIRECTION, "", "direction of the push, in axes of body_a")
     stiffness: Number = field(Kind.NOT_NEGATIVE, "N/m", "of the spring")
     preload: Number = field(Kind.NOT_NEGATIVE, "N", "force at s = 0")
     stroke: Number = field(Kind.POSITIVE, "m", "extension at which the push ends")
     delay: Number = field(Kind.NUMBER, "s", "time of the release", default=0.0)
     friction: Number = field(Kind.NOT_NEGATIVE, "N", "Coulomb friction of the rod in its guide", default=0.0)
-
-    def _motion(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar, Vector3, Vector3]:
-        """Extension, its rate, direction in world axes, point of action on body_a."""
-        direction = scene.rotation(self.body_a) @ p["direction"]
-        x_b = scene.point(self.body_b, p["point_b"])
-        on_a = scene.local_point(self.body_a, x_b)
-        rate = direction @ (scene.velocity(self.body_b, p["point_b"]) - scene.velocity(self.body_a, on_a))
-        return direction @ (x_b - scene.point(self.body_a, p["point_a"])), rate, direction, on_a
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar], ...]:
         """The end of the stroke, and the extension at which the spring goes slack."""
@@ -73,8 +61,7 @@ class Pusher(Force):
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         _, actual, _, direction, on_a = self._push(p, scene)
-        loads.force(self.body_b, direction * actual, p["point_b"])
-        loads.force(self.body_a, direction * -actual, on_a)
+        self._apply_push(loads, p, actual, direction, on_a)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         """Energy [J] that the spring would still release by the end of its stroke."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import operator
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from jaxmbs.io.errors import choices
+from jaxmbs.io.columns import columns
 from jaxmbs.io.tables import Numbers, Positive, Table, stated
 from jaxmbs.study.distributions.base import (
     Components,
@@ -71,7 +69,7 @@ class Empirical(Distribution):
             )
         if self.between and self.whole_rows:
             raise ValueError("between = true cannot be combined with rows that are drawn whole; leave out `between`")
-        data = [x * factor for x in columns(Path(self.file), self.columns)]
+        data = [x * factor for x in _measured(Path(self.file), self.columns)]
         m = len(data[0])
         laws: list[Law] = (
             [Steps(x, np.full(m, 1 / m)) for x in data]
@@ -120,32 +118,13 @@ def any_distribution(known: Iterable[type]) -> Any:
     return Annotated[functools.reduce(operator.or_, (*DISTRIBUTIONS, *own)), Field(discriminator="distribution")]
 
 
-def columns(path: Path, names: list[str]) -> list[np.ndarray]:
-    """Columns of a CSV file, (rows,) each. Raises ValueError with the line and the remedy."""
+def _measured(path: Path, names: list[str]) -> list[np.ndarray]:
+    """Columns of a CSV file. Raises ValueError with the line and the remedy."""
     try:
-        lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
-    except (OSError, UnicodeDecodeError) as error:
+        content = path.read_bytes()
+    except OSError as error:
         raise ValueError(f'file = "{path.name}" cannot be read from the folder of the study: {error}') from None
-    head = [name.strip() for name in lines[0]] if lines else []
-    for name in names:
-        if name not in head:
-            raise ValueError(f'"{path.name}" has no column "{name}"; {choices(name, head, "columns")}')
-    rows = [(number, row) for number, row in enumerate(lines[1:], 2) if any(cell.strip() for cell in row)]
-    if len(rows) < _FEWEST:
-        raise ValueError(f'"{path.name}" has {len(rows)} rows of numbers; a distribution needs {_FEWEST} or more')
-    found = np.empty((len(names), len(rows)))
-    for k, (number, row) in enumerate(rows):
-        for j, name in enumerate(names):
-            cell = row[head.index(name)] if head.index(name) < len(row) else ""
-            try:
-                found[j, k] = float(cell)
-            except ValueError:
-                found[j, k] = np.nan
-            if not np.isfinite(found[j, k]):
-                raise ValueError(
-                    f'"{path.name}", line {number}: {name} is "{cell}", not a number; correct it or leave the row out'
-                )
-    return list(found)
+    return columns(content, path.name, names, fewest=_FEWEST)
 
 
 def _shares(key: str, weights: tuple[float, ...], count: int) -> np.ndarray:

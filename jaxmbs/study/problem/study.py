@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.catalogue import Catalogue, catalogue
+from jaxmbs.io.columns import filled
 from jaxmbs.io.errors import InputError, Problem, problems_of
 from jaxmbs.io.loading import from_robot, is_robot
 from jaxmbs.io.save import batches
@@ -301,6 +302,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
     # the table [design] is for `jaxmbs.design`
     data = {key: x for key, x in with_full_paths(path, parse(content), trust).items() if key != "design"}
     data = reading.beside_study(files, data, trust)
+    columns = filled(files, data, trust)
     known = catalogue(data, path, trust, tables.OWN, files)
     try:
         found = study_file(known.classes).model_validate(data, context=known.functions)
@@ -311,7 +313,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
     return Study(
         model=found.mechanism.build(), initial=found.initial, simulation=found.simulation, dispersions=found.dispersions,
         correlations=found.correlations, outputs=made, criteria=found.criteria, study=found.study,
-        file=File(content, path, known),
+        file=File(content, path, known, columns),
     )  # fmt: skip
 
 
@@ -361,7 +363,7 @@ def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple
         file = File(content, None, known, fault=fault)
         for message in drawn.warnings:
             warnings.warn(f"study: {message}", ModelWarning, stacklevel=4)
-    return parts, replace(file, data=data, parts=tuple(parts.values()))
+    return parts, replace(file, data={**file.data, **data}, parts=tuple(parts.values()))
 
 
 def _require(need: str, simulation: Any, outputs: Any, dispersions: Any) -> None:
