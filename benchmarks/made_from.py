@@ -71,12 +71,22 @@ def code(files: tuple[str, ...], root: Path = ROOT) -> str:
 
 
 def without_words(text: str) -> str:
-    """What Python executes of a module: its syntax tree without docstrings; comments and layout are in no tree."""
+    """What Python executes of a module: its syntax tree without docstrings; comments and layout are in no tree.
+
+    It is the same in all versions of Python, which differ in the empty fields of their trees.
+    """
+
+    def said(node: Any) -> Any:
+        if isinstance(node, ast.AST):
+            fields = ((name, said(x)) for name, x in ast.iter_fields(node))
+            return type(node).__name__, *(f for f in fields if f[1] not in ("None", []))
+        return [said(x) for x in node] if isinstance(node, list) else repr(node)
+
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
             node.body = node.body[1:]
-    return ast.dump(tree)
+    return repr(said(tree))
 
 
 def made_from(table: Path) -> dict[str, Any]:
