@@ -214,7 +214,7 @@ class MuJoCo:
     def __init__(self, model: mbs.Model, threads: int):
         self.mujoco, self.threads = imported("mujoco"), threads
         self.rollout = imported("mujoco.rollout")
-        self.model = self.mujoco.MjModel.from_xml_string(mjcf(model, self.STEP))
+        self.model = compiled_by_mujoco(model, self.STEP)
 
     def task(self, function: str, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Task:
         if function not in ("forward dynamics", "constrained dynamics", "rollout, one evaluation of the dynamics"):
@@ -273,6 +273,14 @@ def mjcf(model: mbs.Model, step: float) -> str:
     )
 
 
+def compiled_by_mujoco(model: mbs.Model, step: float) -> Any:
+    """MuJoCo's model. Raises Absent with its words if it refuses the robot: its versions differ in what they accept."""
+    try:
+        return imported("mujoco").MjModel.from_xml_string(mjcf(model, step))
+    except ValueError as error:
+        raise Absent(f"MuJoCo refuses the robot: {' '.join(str(error).split())}") from None
+
+
 class _InJax:
     """A peer written in JAX: jit(vmap) over the batch rows, in double precision, as JAX is set."""
 
@@ -299,7 +307,7 @@ class MJX(_InJax):
 
     def __init__(self, model: mbs.Model, threads: int):
         self.mjx = imported("mujoco.mjx")
-        self.model = self.mjx.put_model(imported("mujoco").MjModel.from_xml_string(mjcf(model, 1e-3)))
+        self.model = self.mjx.put_model(compiled_by_mujoco(model, 1e-3))
         self.data = self.mjx.make_data(self.model)
 
     def one(self, q: Any, v: Any, tau: Any) -> Any:
@@ -315,7 +323,7 @@ class MuJoCoWarp:
         self.warp, self.library = imported("warp"), imported("mujoco_warp")
         if not self.warp.is_cuda_available():
             raise Absent("Warp has no GPU here")
-        self.model = imported("mujoco").MjModel.from_xml_string(mjcf(model, 1e-3))
+        self.model = compiled_by_mujoco(model, 1e-3)
 
     def task(self, function: str, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Task:
         if function != "forward dynamics":
