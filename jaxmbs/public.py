@@ -81,6 +81,7 @@ from jaxmbs.model.forces import Cylinder as Cylinder
 from jaxmbs.model.forces import Damper as Damper
 from jaxmbs.model.forces import External as External
 from jaxmbs.model.forces import Friction as Friction
+from jaxmbs.model.forces import ImbalancedWheel as ImbalancedWheel
 from jaxmbs.model.forces import JointSpring as JointSpring
 from jaxmbs.model.forces import LinearSpring as LinearSpring
 from jaxmbs.model.forces import Motor as Motor

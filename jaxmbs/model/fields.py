@@ -144,7 +144,14 @@ def _without_numbers(x: Any) -> Any:
     fields = declared(type(x))
     empty: dict[str, Any] = {d.name: None for d in fields if d.kind.is_number}
     parts = {d.name: _without_numbers(getattr(x, d.name)) for d in fields if d.kind is Kind.PART}
-    return dataclasses.replace(x, **empty, **parts)
+    places = {d.name: getattr(x, d.name) for d in fields if d.kind in (Kind.AXIS, Kind.PLACE)}
+    fixed = {name: _fixed(value) for name, value in places.items() if isinstance(value, (np.ndarray, list))}
+    return dataclasses.replace(x, **empty, **parts, **fixed)
+
+
+def _fixed(x: Any) -> Any:
+    """The numbers of an array as tuples, which can be compared and be part of the static structure."""
+    return tuple(map(_fixed, x)) if np.ndim(x) else float(x)
 
 
 def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, Any]]:

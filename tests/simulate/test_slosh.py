@@ -90,3 +90,14 @@ def test_a_file(tmp_path):
     (tmp_path / "short.toml").write_text(short, encoding="utf-8")
     for other in (again, mbs.load(tmp_path / "short.toml")):
         np.testing.assert_allclose(mbs.mass_matrix(other, [0.1, 0.2]), mbs.mass_matrix(model, [0.1, 0.2]), rtol=1e-13)
+
+
+def test_a_tank_takes_arrays():
+    built = []
+    for vector in (tuple, np.array, list):
+        mech = mbs.Mechanism("tank")
+        mech.add_body("stage", mass=100.0, inertia=(50.0, 50.0, 20.0))
+        mech.add_joint("stand", mbs.Fixed(), "world", "stage")
+        mech.add_force("tank", mbs.Slosh("stage", point=vector((0.0, 0.1, 0.0)), axis=vector((0.0, 0.0, 1.0))))
+        built.append(mech.build())
+    assert len({model.structure for model in built}) == 1 and built[0] == built[1] == built[2]

@@ -16,6 +16,7 @@ from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
 from jaxmbs.model.forces.motor import Motor as Motor
 from jaxmbs.model.forces.pusher import Pusher as Pusher
 from jaxmbs.model.forces.reaction_wheel import ControlMomentGyro as ControlMomentGyro
+from jaxmbs.model.forces.reaction_wheel import ImbalancedWheel as ImbalancedWheel
 from jaxmbs.model.forces.reaction_wheel import ReactionWheel as ReactionWheel
 from jaxmbs.model.forces.slosh import Slosh as Slosh
 from jaxmbs.model.forces.surfaces import Cylinder as Cylinder

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
-from jaxmbs.model.fields import element, field, state
+from jaxmbs.model.fields import declared, element, field, state
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.parameters import is_traced
+from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import ZERO3, RigidInertia, Symmetric3, Vector3
 from jaxmbs.spatial.scalar import Scalar, cos, maximum, minimum, sin
+
+if TYPE_CHECKING:
+    from jaxmbs.model.mechanism import Mechanism
+
+
+def _on_wheel(p: Numbers, speed: Scalar) -> Scalar:
+    """Torque of motor and friction on a wheel of this speed relative to the body."""
+    wanted = maximum(minimum(p["torque"], p["limit"]), -p["limit"])
+    band = 0.01 * p["speed_limit"]
+    faster, slower = ((p["speed_limit"] - x) / band for x in (speed, -speed))
+    most = maximum(wanted, 0.0) * maximum(minimum(faster, 1.0), 0.0)
+    least = minimum(wanted, 0.0) * maximum(minimum(slower, 1.0), 0.0)
+    return most + least - p["friction"] * speed
 
 
 @element
@@ -22,7 +41,7 @@ class ReactionWheel(Force):
     wheel relative to the body and the angular velocity w of the body. It changes by the torque of the motor and by
     friction; the body feels their reaction and the gyroscopic moment, so that the angular momentum of the whole is
     conserved [Wertz 1978, 16.2]. The torque is limited. It cannot accelerate the wheel beyond its largest speed: there it
-    falls to zero within the last percent of the speed. A wheel with imbalance is a body on a Revolute joint.
+    falls to zero within the last percent of the speed. With an imbalance, `add_force` makes it an ImbalancedWheel.
 
     >>> mech = mbs.Mechanism("satellite", gravity=(0.0, 0.0, 0.0))
     >>> mech.add_body("bus", mass=100.0, inertia=(10.0, 10.0, 5.0))
@@ -42,6 +61,35 @@ class ReactionWheel(Force):
     friction: Number = field(Kind.NOT_NEGATIVE, "N m s/rad", "torque of the bearing per speed", default=0.0)
     limit: Number = field(Kind.POSITIVE, "N m", "largest torque of the motor", default=1e9)
     speed_limit: Number = field(Kind.POSITIVE, "rad/s", "largest speed to which the motor accelerates", default=1e9)
+    static_imbalance: Number = field(
+        Kind.NOT_NEGATIVE, "kg m", "its mass times the distance of its centre of mass from the axis", default=0.0
+    )
+    dynamic_imbalance: Number = field(
+        Kind.NOT_NEGATIVE, "kg m2", "its product of inertia about the axis and one across it", default=0.0
+    )
+    point: Vector = field(
+        Kind.PLACE, "m", "its centre, in body axes; only an imbalanced wheel needs it", default=(0.0, 0.0, 0.0)
+    )
+
+    def added(self, mech: Mechanism, name: str) -> Force:
+        given = (self.static_imbalance, self.dynamic_imbalance)
+        if not any(is_traced(x) or np.any(np.asarray(x)) for x in given):
+            return self
+        if is_traced(self.momentum) or np.any(np.asarray(self.momentum)):
+            raise ModelError(
+                f'force {name!r}: an imbalanced wheel turns on the joint "{name}_spin"; leave momentum out, and give the '
+                "speed of this joint at the start of a run"
+            )
+        own = {d.name: getattr(self, d.name) for d in declared(ImbalancedWheel) if hasattr(self, d.name)}
+        return ImbalancedWheel(**own).added(mech, name)
+
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        return {
+            "an imbalance cannot be set on a wheel that was built balanced; build it with one": (
+                p["static_imbalance"] == 0
+            )
+            & (p["dynamic_imbalance"] == 0)
+        }
 
     def _turning(self, scene: Scene) -> Vector3:
         """Angular velocity of the body in its axes."""
@@ -49,13 +97,7 @@ class ReactionWheel(Force):
 
     def _torque(self, p: Numbers, scene: Scene) -> Scalar:
         """On the wheel: motor and friction."""
-        speed = p["momentum"] / p["inertia"] - p["axis"] @ self._turning(scene)
-        wanted = maximum(minimum(p["torque"], p["limit"]), -p["limit"])
-        band = 0.01 * p["speed_limit"]
-        faster, slower = ((p["speed_limit"] - x) / band for x in (speed, -speed))
-        most = maximum(wanted, 0.0) * maximum(minimum(faster, 1.0), 0.0)
-        least = minimum(wanted, 0.0) * maximum(minimum(slower, 1.0), 0.0)
-        return most + least - p["friction"] * speed
+        return _on_wheel(p, p["momentum"] / p["inertia"] - p["axis"] @ self._turning(scene))
 
     def rates(self, p: Numbers, scene: Scene) -> Mapping[str, Any]:
         return {"momentum": self._torque(p, scene)}
@@ -78,6 +120,77 @@ class ReactionWheel(Force):
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         return -(self._torque(p, scene) * (p["axis"] @ self._turning(scene)))
+
+
+@element
+class ImbalancedWheel(Force):
+    """A flywheel on a body whose centre of mass and principal axes are not on its axis, driven by a motor between the two.
+
+    It is a body of its own: `add_force("wheel", ReactionWheel(..., static_imbalance=1e-5))` adds "wheel_rotor" and the joint
+    "wheel_spin". The rate of this joint is the speed of the wheel relative to the body; its angle is zero where the centre
+    of mass lies on the x axis of the joint. At the speed w, the body feels a force static_imbalance w² and a moment
+    dynamic_imbalance w², which turn with the wheel. The mass and the inertia of the body are those with the wheel, as if
+    it were balanced and fixed: what turns is taken from them. Torque, friction and limits are those of a ReactionWheel.
+
+    >>> mech = mbs.Mechanism("satellite", gravity=(0.0, 0.0, 0.0))
+    >>> mech.add_body("bus", mass=100.0, inertia=(10.0, 10.0, 5.0))
+    >>> mech.add_joint("flight", mbs.Free(), "world", "bus")
+    >>> mech.add_force("wheel", mbs.ReactionWheel("bus", inertia=0.01, static_imbalance=1e-5))
+    >>> mech.build().joint_names
+    ('flight', 'wheel_spin')
+    """
+
+    source: ClassVar[bool] = True
+    body: str = field(Kind.BODY, "", "body that carries it")
+    axis: Vector = field(Kind.AXIS, "", "its axis, in body axes", default=(0.0, 0.0, 1.0))
+    inertia: Number = field(Kind.POSITIVE, "kg m2", "its moment of inertia about the axis", default=0.01)
+    torque: Number = field(Kind.NUMBER, "N m", "of the motor on the wheel", default=0.0)
+    friction: Number = field(Kind.NOT_NEGATIVE, "N m s/rad", "torque of the bearing per speed", default=0.0)
+    limit: Number = field(Kind.POSITIVE, "N m", "largest torque of the motor", default=1e9)
+    speed_limit: Number = field(Kind.POSITIVE, "rad/s", "largest speed to which the motor accelerates", default=1e9)
+    static_imbalance: Number = field(
+        Kind.NOT_NEGATIVE, "kg m", "its mass times the distance of its centre of mass from the axis", default=0.0
+    )
+    dynamic_imbalance: Number = field(
+        Kind.NOT_NEGATIVE, "kg m2", "its product of inertia about the axis and one across it", default=0.0
+    )
+    point: Vector = field(Kind.PLACE, "m", "its centre, in body axes", default=(0.0, 0.0, 0.0))
+    rotor: str | None = field(Kind.BODY, "", "the body that is added", default=None, kw_only=True)
+    spin: str | None = field(Kind.JOINT, "", "the joint that is added", default=None, kw_only=True)
+
+    def added(self, mech: Mechanism, name: str) -> ImbalancedWheel:
+        from jaxmbs.model.joints import Revolute
+
+        if self.rotor is not None:  # read from a file in which it is
+            return self
+        rotor, spin = f"{name}_rotor", f"{name}_spin"
+        mech.add_body(rotor, 0.0)
+        place = Pose(self.point).turned_to(self.axis)
+        mech.add_joint(spin, Revolute((0, 0, 1)), self.body, rotor, parent_pose=place)
+        return replace(self, rotor=rotor, spin=spin)
+
+    def masses(self, p: Numbers) -> Mapping[str, RigidInertia]:
+        """What turns has the mass 1 kg: only its products with the distances of masses matter."""
+        assert self.rotor is not None  # once it is part of a mechanism
+        axis = Vector3(*Pose(self.point).turned_to(self.axis).rotation[:, 2].tolist())
+        center = Vector3(*map(float, self.point))
+        turning = Symmetric3(0.0, 0.0, p["inertia"], 0.0, p["dynamic_imbalance"], 0.0)
+        return {
+            self.body: RigidInertia.at_com(-1.0, center, Symmetric3.outer(axis, -p["inertia"])),
+            self.rotor: RigidInertia(1.0, Vector3(1.0, 0.0, 0.0) * p["static_imbalance"], turning),
+        }
+
+    def _speed(self, scene: Scene) -> Scalar:
+        assert self.spin is not None
+        return scene.rates(self.spin)[0]
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        assert self.spin is not None
+        loads.joint(self.spin, (_on_wheel(p, self._speed(scene)),))
+
+    def power(self, p: Numbers, scene: Scene) -> Scalar:
+        speed = self._speed(scene)
+        return _on_wheel(p, speed) * speed
 
 
 @element

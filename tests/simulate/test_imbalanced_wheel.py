@@ -1,0 +1,97 @@
+"""Reaction wheels with static and dynamic imbalance."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from tests.cases import relative
+
+STATIC, DYNAMIC, SPEED = 1e-3, 2e-4, 30.0
+AXIS = np.array([0.6, 0.0, 0.8])
+
+
+def satellite(joint, **wheel):
+    mech = mbs.Mechanism("satellite", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("bus", mass=100.0, inertia=(10.0, 12.0, 5.0), com=(0.1, 0.0, 0.2))
+    mech.add_joint("flight", joint, "world", "bus")
+    wheel = {"inertia": 0.01, "point": (0.3, 0.2, 0.1), "axis": AXIS} | wheel
+    mech.add_force("wheel", mbs.ReactionWheel("bus", **wheel))
+    return mech.build()
+
+
+def test_the_force_and_the_moment_of_a_steady_wheel():
+    """On a body that is held: static_imbalance w² outwards through the wheel's centre, dynamic_imbalance w² across."""
+    model = satellite(mbs.Fixed(), static_imbalance=STATIC, dynamic_imbalance=DYNAMIC)
+    found = []
+    for angle in (0.0, 0.7, 2.0):
+        (moment, force), _ = (x.reshape(2, 3) for x in mbs.joint_reactions(model, np.array([angle]), np.array([SPEED])))
+        about_centre = moment - np.cross((0.3, 0.2, 0.1), force)
+        assert np.linalg.norm(force) == pytest.approx(STATIC * SPEED**2, rel=1e-12) and abs(force @ AXIS) < 1e-12
+        assert np.linalg.norm(about_centre) == pytest.approx(DYNAMIC * SPEED**2, rel=1e-12)
+        assert abs(about_centre @ AXIS) < 1e-12
+        found.append(force / np.linalg.norm(force))
+    assert found[0] @ found[1] == pytest.approx(np.cos(0.7)) and found[0] @ found[2] == pytest.approx(np.cos(2.0))
+
+
+def test_momentum_and_energy_of_a_free_satellite():
+    model = satellite(mbs.Free(), static_imbalance=STATIC, dynamic_imbalance=DYNAMIC, torque=0.05)
+    q0 = np.array([0, 0, 0, 1.0, 0, 0, 0, 0])
+    v0 = np.array([0.1, -0.2, 0.05, 0.01, 0.02, 0.03, SPEED])
+    run = mbs.simulate(model, q0, v0, t_end=2.0, dt=2e-3, save_every=100)
+    before, after = (np.concatenate(mbs.momentum(model, run.q[k], run.v[k])) for k in (0, -1))
+    assert relative(after, before) < 1e-9 and np.abs(run.energy_error).max() < 1e-9
+    assert run.v[-1, -1] > SPEED + 5  # the motor does turn it
+
+
+def test_without_imbalance_it_is_the_balanced_wheel():
+    def motion(model, q0, v0):
+        return mbs.simulate(model, q0, v0, t_end=1.0, dt=5e-3, save_every=None)
+
+    law = {"torque": 0.5, "friction": 1e-3, "limit": 0.2, "speed_limit": 34.0}
+    rates = np.array([0.1, -0.2, 0.05, 0.0, 0.0, 0.0])
+    pose = np.array([0, 0, 0, 1.0, 0, 0, 0])
+    turning = satellite(mbs.Free(), static_imbalance=STATIC, **law)
+    turning = mbs.set(turning, {"wheel.static_imbalance": 0.0})
+    one = motion(turning, np.append(pose, 0.0), np.append(rates, SPEED))
+    momentum = 0.01 * (SPEED + AXIS @ rates[:3])
+    two = motion(satellite(mbs.Free(), momentum=momentum, **law), pose, rates)
+    assert relative(one.v[-1, :6], two.v[-1]) < 1e-9 and relative(one.q[-1, :7], two.q[-1]) < 1e-9
+    speed = two.states["wheel.momentum"][-1] / 0.01 - AXIS @ two.v[-1, :3]
+    assert float(one.v[-1, 6]) == pytest.approx(float(speed), rel=1e-9)
+
+
+def test_derivatives_by_the_imbalance_at_rest_and_at_zero():
+    model = satellite(mbs.Free(), static_imbalance=STATIC, dynamic_imbalance=DYNAMIC)
+    q = jnp.array([0, 0, 0, 1.0, 0, 0, 0, 0.3])
+
+    def shaken(imbalance, v):
+        new = mbs.set(model, {"wheel.static_imbalance": imbalance[0], "wheel.dynamic_imbalance": imbalance[1]})
+        return mbs.forward_dynamics(new, q, v)
+
+    for v in (jnp.zeros(7), jnp.zeros(7).at[6].set(SPEED)):
+        for at in (jnp.zeros(2), jnp.array([STATIC, DYNAMIC])):
+            forward, reverse = jax.jacfwd(shaken)(at, v), jax.jacrev(shaken)(at, v)
+            assert relative(forward, reverse) < 1e-11
+            if at.any():  # no imbalance is negative
+                h = 1e-6 * jnp.eye(2)
+                differences = jnp.stack([(shaken(at + e, v) - shaken(at - e, v)) / 2e-6 for e in h], axis=1)
+                assert relative(forward, differences) < 1e-7
+
+
+def test_what_cannot_be():
+    with pytest.raises(mbs.ModelError, match='turns on the joint "wheel_spin"; leave momentum out'):
+        satellite(mbs.Free(), static_imbalance=1e-3, momentum=1.0)
+    balanced = satellite(mbs.Free())
+    assert balanced.joint_names == ("flight",)
+    with pytest.raises(mbs.ModelError, match="an imbalance cannot be set on a wheel that was built balanced"):
+        mbs.set(balanced, {"wheel.static_imbalance": 1e-3})
+
+
+def test_a_file(tmp_path):
+    model = satellite(mbs.Free(), static_imbalance=STATIC, dynamic_imbalance=DYNAMIC)
+    mbs.save(model, tmp_path / "satellite.toml")
+    again, q = mbs.load(tmp_path / "satellite.toml"), np.array([0, 0, 0, 1.0, 0, 0, 0, 0.3])
+    assert again.joint_names == model.joint_names
+    np.testing.assert_allclose(mbs.mass_matrix(again, q), mbs.mass_matrix(model, q), rtol=1e-13, atol=1e-16)
