@@ -20,6 +20,7 @@ module and the reader trusts the file. Functions (of External, General, ...) are
 """
 
 from jaxmbs.model.constraints import Constraint as Constraint
+from jaxmbs.model.control import Sensor as Sensor
 from jaxmbs.model.events import Action as Action
 from jaxmbs.model.events import Condition as Condition
 from jaxmbs.model.events.base import Instant as Instant

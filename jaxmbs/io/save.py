@@ -102,6 +102,9 @@ class Writer:
                 {"name": names(x.name), **self._typed(x.element, f"{x.name}.", f"{key[:-1]} {x.name!r}")}
                 for x in elements
             ]
+        for held in (f"{x.name}.reading" for x in s.sensors if x.element.period is not None):
+            if any(self.values.components(held)):
+                self.faults.append(f"the last reading of a sensor has no key in a file: {held!r}")
         out["controllers"] = [self._controller(x.name, x.fixed) for x in s.controllers]
         out["events"] = [self._event(e) for e in s.events]
         out["visuals"] = [plain(x) for x in s.visuals]

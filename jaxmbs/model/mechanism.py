@@ -12,6 +12,7 @@ from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor
 from jaxmbs.model.control.controller import WAITING
+from jaxmbs.model.control.sensors import HELD
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import Action, Arming, Condition
 from jaxmbs.model.fields import STATES, Declared, Element, check_together, numbers_of
@@ -267,7 +268,7 @@ class Mechanism:
         parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals)
         forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
         written = self._written()
-        every = {**self._numbers, **self._waiting()}
+        every = {**self._numbers, **self._waiting(), **self._readings()}
         parameters = tuple(
             Parameter(name, d.kind, d.unit, (None,) * len(c), True)
             if d.is_state or name in written
@@ -322,6 +323,13 @@ class Mechanism:
                 commands = [x for name in controller.writes for x in self._numbers[name][1]]
                 found[f"{owner}.commands"] = WAITING, [*commands, 0.0]
         return found
+
+    def _readings(self) -> dict[str, tuple[Declared, list[float]]]:
+        """What the sensors with a period have measured, at first zero, as a state of each."""
+        joints = self._parts.joints | self._parts.loops
+        every = {name: x.joint for name, x in joints.items()}
+        own = {name: x for name, x in self._parts.sensors.items() if x.period is not None}
+        return {f"{name}.reading": (HELD, [0.0] * x.width(every)) for name, x in own.items()}
 
     def _new(self, name: str, known: dict[str, Any], kind: str) -> None:
         if not isinstance(name, str) or not name:

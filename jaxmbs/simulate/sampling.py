@@ -64,9 +64,9 @@ class Seen(Instant):
 class Samples(NamedTuple):
     """What a run knows of the samples of its controllers."""
 
-    next: tuple[Any, ...]  # per controller: number of its next sample
+    next: tuple[Any, ...]  # per sensor with a period, then per controller: number of its next sample
     release: tuple[Any, ...]  # per controller with a delay: number of the sample whose commands take effect next
-    instants: Any  # number of instants so far at which any controller sampled
+    instants: Any  # number of instants so far at which any of them sampled
     refused: Any  # whether a controller gave a parameter a value that it cannot have, or has such a delay itself
 
 
@@ -78,8 +78,12 @@ class Sampling:
         s = flow.tree.structure
         self.controllers = s.controllers
         values, dtype = flow.tree.values, flow.tree.dtype
-        self.period = [x.fixed.period for x in self.controllers]
-        self.offset = [jnp.asarray(values[f"{x.name}.offset"], dtype) for x in self.controllers]
+        self.measuring = [x for x in s.sensors if x.element.period is not None]
+        self.period = [
+            *(float(x.element.period or 0.0) for x in self.measuring),
+            *(x.fixed.period for x in s.controllers),
+        ]
+        self.offset = [jnp.asarray(values[f"{x.name}.offset"], dtype) for x in (*self.measuring, *self.controllers)]
         names = {p.name for p in s.states}
         owners = {name.partition(".")[0] for x in self.controllers for name in x.fixed.writes}
         self.written = [k for k, f in enumerate(s.forces) if f.name in owners]
@@ -96,7 +100,7 @@ class Sampling:
         firsts = [*self.offset, *self._releases()]
         found = (self._count(t, first, period) for first, period in zip(firsts, self._periods(), strict=True))
         now, following = zip(*found, strict=True)
-        n = len(self.controllers)
+        n = len(self.period)
         late = [(delay < 0) | (delay >= x.fixed.period) for x, delay in zip(self.delayed, self.delays, strict=True)]
         samples = Samples(following[:n], following[n:], jnp.zeros((), jnp.int32), any_of(late))
         return self.after(phase, t, mode, list(now), samples)
@@ -114,11 +118,12 @@ class Sampling:
 
     def _releases(self) -> list[Any]:
         """Times [s] at which the commands of the first samples take effect."""
-        own = {x.name: offset for x, offset in zip(self.controllers, self.offset, strict=True)}
+        own = {x.name: offset for x, offset in zip((*self.measuring, *self.controllers), self.offset, strict=True)}
         return [own[x.name] + delay for x, delay in zip(self.delayed, self.delays, strict=True)]
 
     def _next(self, samples: Samples) -> list[Any]:
-        """Time [s] of the next sample of each controller, then of each next effect of its commands."""
+        """Time [s] of the next measurement of each sensor with a period, of the next sample of each controller, then of each
+        next effect of its commands."""
         firsts, counts = [*self.offset, *self._releases()], [*samples.next, *samples.release]
         return [first + n * period for first, n, period in zip(firsts, counts, self._periods(), strict=True)]
 
@@ -138,7 +143,7 @@ class Sampling:
 
     def after(self, phase: Phase, t: Any, mode: Mode | None, due: list[Any], samples: Samples) -> tuple[Phase, Samples]:
         """The phase after the samples and the effects of commands that are due."""
-        n = len(self.controllers)
+        n = len(self.period)
         phase = jax.tree_util.tree_map(lambda x: jnp.asarray(x, self.tree.dtype), phase)
         phase, refused = jax.lax.cond(
             any_of(due),
@@ -165,7 +170,12 @@ class Sampling:
         s = self.tree.structure
         states = {p.name: x for p, x in zip(s.states, phase.states, strict=True)}
         own = {p.name: p for p in s.states}
-        numbers = {x.name: n for x, n in zip(self.controllers, samples.next, strict=True)}
+        sensors, counts, due = (
+            due[: len(self.measuring)],
+            samples.next[len(self.measuring) :],
+            due[len(self.measuring) :],
+        )
+        numbers = {x.name: n for x, n in zip(self.controllers, counts, strict=True)}
         waited = [n < numbers[x.name] for x, n in zip(self.delayed, samples.release, strict=True)]
         refused = samples.refused
 
@@ -190,12 +200,16 @@ class Sampling:
             if self.chance is not None and is_noisy(s, x):
                 normal = self.chance.normal(k, samples.instants, x.element.draws, tree.dtype)
             readings[x.name] = x.element.reading(tree.values.of(x.name, x.element.numbers), seen.with_noise(normal))
+        for x, now in zip(self.measuring, sensors, strict=True):
+            held = f"{x.name}.reading"
+            set_where(now, held, list(jnp.asarray(readings[x.name], tree.dtype)))
+            readings[x.name] = jnp.stack(list(states[held]))
         waiting = {x.name for x in self.delayed}
         for k, (x, now) in enumerate(zip(self.controllers, due, strict=True)):
             memory = f"{x.name}.state"
             state = jnp.stack(list(states[memory])) if memory in states else None
             seen_by = {name: readings[name] for name in x.fixed.reads}
-            key = jax.random.fold_in(self.keys[x.name], samples.next[k]) if x.name in self.keys else None
+            key = jax.random.fold_in(self.keys[x.name], counts[k]) if x.name in self.keys else None
             given = tree.model, t, q, v, seen_by
             shapes = {name: own[name].shape for name in x.fixed.writes}
             new, found = x.fixed.updated(f"controller {x.name!r}", shapes, state, tree.dtype, given, key)
@@ -229,11 +243,13 @@ def check_delays(model: Model) -> None:
 def reserved(model: Model, grid: Grid) -> int:
     """Most instants that are not at the end of a cell of a grid; each takes an iteration of its own."""
     total, table = 0, model.structure.table
-    for x in model.structure.controllers:
-        cells, name = x.fixed.period / grid.dt, f"{x.name}.offset"
+    s = model.structure
+    measuring = [(x.name, float(x.element.period)) for x in s.sensors if x.element.period is not None]
+    for owner, period in (*measuring, *((x.name, x.fixed.period) for x in s.controllers)):
+        cells, name = period / grid.dt, f"{owner}.offset"
         on_grid = table[name][0].pattern == (0,) and name not in model.overrides and grid.t0 == 0
-        each = math.ceil(grid.steps * grid.dt / x.fixed.period) + 1
+        each = math.ceil(grid.steps * grid.dt / period) + 1
         if grid.points is not None or not on_grid or abs(cells - round(cells)) > NEAR * cells:
             total += each
-        total += each if f"{x.name}.commands" in table else 0
+        total += each if f"{owner}.commands" in table else 0
     return total

@@ -27,6 +27,7 @@ def rates(state: State) -> States:
         return ()
     held = {name for x in s.controllers for name in x.fixed.writes}
     held |= {f"{x.name}.{own}" for x in s.controllers for own in ("state", "commands")}
+    held |= {f"{x.name}.reading" for x in s.sensors}
     found: dict[str, tuple[Scalar, ...]] = {p.name: (ZERO,) * len(p.pattern) for p in s.states if p.name in held}
     for name, element, numbers, seen, on in elements(state.scene, state.mode):
         own = [p for p in s.states if p.name.rpartition(".")[0] == name and p.name not in held]

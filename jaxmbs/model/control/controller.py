@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.model.control.sensors import seconds
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared, element, field, state
@@ -108,10 +109,7 @@ class Controller(Element):
 
     def __post_init__(self) -> None:
         check_arguments(self.fn, "Controller: fn", ORDER if self.takes_key else ORDER[:-1])
-        seconds = isinstance(self.period, (int, float, np.number)) and not isinstance(self.period, bool)
-        if not seconds or not np.isfinite(self.period) or self.period <= 0:
-            raise ModelError(f"Controller: period is {self.period!r}; pass a positive number of seconds")
-        object.__setattr__(self, "period", float(self.period))
+        object.__setattr__(self, "period", seconds(self.period, "Controller: period"))
         for name in ("reads", "writes"):
             given = getattr(self, name)
             listed = given if isinstance(given, (list, tuple)) else (given,)

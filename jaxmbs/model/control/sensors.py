@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import jax.numpy as jnp
+import numpy as np
 
+from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
-from jaxmbs.model.fields import Element, element, field
+from jaxmbs.model.fields import Element, declared, element, field, state
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.scalar import Scalar
@@ -42,11 +44,55 @@ class Motion(Protocol):
 
 
 @element
+class Held(Element):
+    """The last reading of a sensor with a period."""
+
+    reading: Vector = state("", "the last measurement, held until the next one", kind=Kind.LIST)
+
+
+HELD = declared(Held)[0]
+
+
+def seconds(given: Any, what: str) -> float:
+    """A period as a float. Raises ModelError if it is not a positive number of seconds."""
+    number = isinstance(given, (int, float, np.number)) and not isinstance(given, bool)
+    if not number or not np.isfinite(given) or given <= 0:
+        raise ModelError(f"{what} is {given!r}; pass a positive number of seconds")
+    return float(given)
+
+
+@element
 class Sensor(Element):
-    """Base of the sensors: a class with declared fields and its reading."""
+    """Base of the sensors: a class with declared fields and its reading.
+
+    With a period, it measures at offset, offset + period, ... and holds the reading, which is the state "<name>.reading":
+    zero before the first. If a controller samples at the same instant, it reads the new one.
+    """
 
     draws: ClassVar[int] = 0  # normal numbers that a reading needs if one of the fields in `noises` is not zero
     noises: ClassVar[tuple[str, ...]] = ()
+    period: float | None = field(
+        Kind.PERIOD,
+        "s",
+        "time between its measurements; by default it measures whenever a controller samples",
+        default=None,
+        kw_only=True,
+    )
+    offset: Number = field(
+        Kind.NUMBER, "s", "time of its first measurement, if it has a period", default=0.0, kw_only=True
+    )
+
+    def __post_init__(self) -> None:
+        if self.period is not None:
+            object.__setattr__(self, "period", seconds(self.period, f"{type(self).__name__}: period"))
+
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        return {} if self.period is not None else {"an offset needs a period, which the sensor lacks": p["offset"] == 0}
+
+    def width(self, joints: Mapping[str, Any]) -> int:
+        """How many numbers a reading has, which a sensor with a period of its own must tell; joints: those of the
+        mechanism by name."""
+        raise ModelError(f"{type(self).__name__}: a sensor with a period needs a method width(joints)")
 
     def reading(self, p: Numbers, now: Motion) -> Any:
         """The reading as an array."""
@@ -82,6 +128,9 @@ class Imu(Sensor):
     limit: Number = field(Kind.POSITIVE, "rad/s", "largest angular velocity that it shows", default=1e9)
     force_limit: Number = field(Kind.POSITIVE, "m/s2", "largest specific force that it shows", default=1e9)
 
+    def width(self, joints: Mapping[str, Any]) -> int:
+        return 6
+
     def reading(self, p: Numbers, now: Motion) -> Any:
         R = now.rotation(self.body).T
         turning, force = R @ now.angular(self.body), R @ now.specific_force(self.body, p["point"])
@@ -104,6 +153,9 @@ class Encoder(Sensor):
     bias: Number = field(Kind.NUMBER, "rad or m", "added to every coordinate", default=0.0)
     resolution: Number = field(Kind.NOT_NEGATIVE, "rad or m", "step of the coordinates; 0 for none", default=0.0)
 
+    def width(self, joints: Mapping[str, Any]) -> int:
+        return joints[self.joint].nq + joints[self.joint].nv
+
     def reading(self, p: Numbers, now: Motion) -> Any:
         step = jnp.asarray(p["resolution"])
         some = jnp.where(step > 0, step, 1.0)
@@ -124,6 +176,9 @@ class Switch(Sensor):
 
     joint: str = field(Kind.JOINT, "", "joint that it watches")
     threshold: Number = field(Kind.NUMBER, "rad or m", "coordinate beyond which it is closed", default=0.0)
+
+    def width(self, joints: Mapping[str, Any]) -> int:
+        return 1
 
     def reading(self, p: Numbers, now: Motion) -> Any:
         first = jnp.asarray(now.coordinates(self.joint)[0])
