@@ -23,6 +23,14 @@ def features() -> dict[str, bool]:
 
 
 @functools.cache
+def llvm_version() -> int:
+    """The major version of LLVM."""
+    import llvmlite.binding as llvm
+
+    return llvm.llvm_version_info[0]
+
+
+@functools.cache
 def register_bytes() -> int:
     """Size of a vector register in bytes."""
     has = features().get

@@ -152,9 +152,9 @@ class _Rows:
         if self.count == self.lanes:
             return self.text.add(f"load {self.v}, ptr {at}, align {self.dtype.itemsize}")
         name = f"llvm.masked.load.{self.text.mark(self.dtype)}.p0"
-        self._declare(name, f"declare {self.v} @{name}(ptr, <{self.lanes} x i1>, {self.v})")
-        aligned = f"ptr align {self.dtype.itemsize} {at}"
-        return self.text.add(f"call {self.v} @{name}({aligned}, {self.mask}, {self.v} poison)")
+        kind, given = self._aligned(at)
+        self._declare(name, f"declare {self.v} @{name}({kind}, <{self.lanes} x i1>, {self.v})")
+        return self.text.add(f"call {self.v} @{name}({given}, {self.mask}, {self.v} poison)")
 
     def store(self, r: int, x: str) -> None:
         at = address(self.text, "%at", self.offsets[r])
@@ -162,8 +162,14 @@ class _Rows:
             self.text.do(f"store {self.v} {x}, ptr {at}, align {self.dtype.itemsize}")
             return
         name = f"llvm.masked.store.{self.text.mark(self.dtype)}.p0"
-        self._declare(name, f"declare void @{name}({self.v}, ptr, <{self.lanes} x i1>)")
-        self.text.do(f"call void @{name}({self.v} {x}, ptr align {self.dtype.itemsize} {at}, {self.mask})")
+        kind, given = self._aligned(at)
+        self._declare(name, f"declare void @{name}({self.v}, {kind}, <{self.lanes} x i1>)")
+        self.text.do(f"call void @{name}({self.v} {x}, {given}, {self.mask})")
+
+    def _aligned(self, at: str) -> tuple[str, str]:
+        """Types and values of a pointer with its alignment, which LLVM before 22 takes as a number of its own."""
+        size = self.dtype.itemsize
+        return ("ptr, i32", f"ptr {at}, i32 {size}") if host.llvm_version() < 22 else ("ptr", f"ptr align {size} {at}")
 
     def _declare(self, name: str, line: str) -> None:
         self.text.module.parts[name] = line
