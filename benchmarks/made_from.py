@@ -124,7 +124,7 @@ def out_of_date(on_gpu: bool = False) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(late := out_of_date()) or "all tables of this kind of machine are current")
+    print("\n".join(late := out_of_date()) or "all tables that need no GPU are current")
     for name in out_of_date(on_gpu=True):
         print(f"measured on a GPU with earlier code, commit {carried(ROOT / name)['commit']}: {name}")
     sys.exit(bool(late))

@@ -1,8 +1,8 @@
 """python -m benchmarks.on_gpu: the first measurements on a GPU. First the bits of its results are compared with those of
 the same kernels run on the CPU instruction by instruction; then come blocks of 32, 64 and 128 threads, with several calls
-in flight, and a million samples of two studies. results/on-DEVICE.json keeps them. On a CPU, the same program runs machine
-code, with few rows. Kernels that spill are also measured with fewer threads at a time on each multiprocessor: what they
-spill is then nearer to it."""
+in flight; kernels that spill with fewer threads at a time on each multiprocessor, so that the caches hold what they spill;
+and a million samples of two studies. results/on-DEVICE.json keeps them. On a CPU, the same program runs machine code, with
+few rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import numpy as np
 
 import jaxmbs as mbs
 from benchmarks import made_from, suite
+from benchmarks.ptx import PROCESSORS
 from jaxmbs.batching import over_rows
 from jaxmbs.batching.gpu import PTX, calling
 from jaxmbs.batching.mapped_program import chosen_target
 from tests.batching.gpu.emulated import EMULATED
 
 COMPARED = 300  # rows: three blocks, the last one not full
-MULTIPROCESSORS = 132  # of an H100 and an H200
 IN_FLIGHT = 10  # calls between two waits, so that the device does not wait for the processor
 MINUTE = 60.0  # seconds after which a function is not measured any further
 CASES = [
@@ -69,7 +69,7 @@ def in_blocks(case: suite.Case) -> dict[str, Any]:
 
 def resident(case: suite.Case) -> dict[str, Any]:
     """The same with 32, 64 and 128 threads at a time on a multiprocessor; registers allow 256."""
-    return _row(case, {f"{n} at a time": {"block": n, "most_blocks": MULTIPROCESSORS} for n in (32, 64, 128)})
+    return _row(case, {f"{n} at a time": {"block": n, "most_blocks": PROCESSORS} for n in (32, 64, 128)})
 
 
 def _row(case: suite.Case, options: dict[str, dict[str, int]]) -> dict[str, Any]:

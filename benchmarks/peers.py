@@ -287,6 +287,7 @@ class _InJax:
     function = "forward dynamics"
     smallest, largest = 1024, 8192
     largest_on_gpu = 65536
+    dtypes = ("float64",)
 
     def one(self, q: Any, v: Any, tau: Any) -> Any:
         raise NotImplementedError

@@ -250,8 +250,8 @@ def measure(case: Case, repeats: int, peaks: dict[str, Any] | None = None) -> Ro
             largest = peer.largest if on_cpu else getattr(peer, "largest_on_gpu", peer.largest)
             if not peer.smallest <= case.batch <= largest:
                 raise Absent(f"measured with {peer.smallest} to {largest} instances")
-            if hasattr(peer, "largest_on_gpu") and case.dtype == "float32":
-                raise Absent("measured in float64, as JAX is set")
+            if case.dtype not in getattr(peer, "dtypes", AGREE):
+                raise Absent(f"not measured in {case.dtype}: it computes as JAX is set, in float64")
             if case.quick and not peaks and peer is peers.MJX:
                 raise Absent("left out of the quick run: it takes minutes")
             run, as_ours = peer(model, threads).task(peer_function, *arrays)

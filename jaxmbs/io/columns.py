@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
-from jaxmbs.io.errors import InputError, Problem, choices, dotted
+from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.names import file_in
-
-KEYS = ("file", "column", "factor")  # of a table that stands for a list of numbers; the factor is 1 if it is left out
+from jaxmbs.io.tables import Column
 
 
 def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) -> list[np.ndarray]:
@@ -47,18 +47,22 @@ def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) ->
     return list(found)
 
 
-def filled(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, bytes]:
+def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, bytes]:
     """Put columns of files in the place of the tables { file, column, factor } in the tables [mechanism] of `data`, and
     return the contents of these files by name. Raises InputError with the path of every key that is wrong."""
     contents: dict[str, bytes] = {}
     problems: list[Problem] = []
     for place, key, path in list(_places(data.get("mechanism"), ("mechanism",))):
+        where = dotted(path)
         try:
-            place[key] = _numbers(folder, place[key], dotted(path), contents, trust)
+            table = Column.model_validate(place[key])
+            place[key] = _numbers(file_in(folder, table.file, f"{where}.file", trust), table, contents)
+        except ValidationError as error:
+            problems += [Problem(f"{where}.{x.path}", x.message) for x in problems_of(error, place[key])]
         except InputError as error:
             problems += error.problems
         except ValueError as error:
-            problems.append(Problem(dotted(path), str(error)))
+            problems.append(Problem(where, str(error)))
     if problems:
         raise InputError(problems)
     return contents
@@ -74,20 +78,11 @@ def _places(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[Any, Any,
             yield from _places(x, (*path, key))
 
 
-def _numbers(folder: Path, table: dict[str, Any], path: str, contents: dict[str, bytes], trust: bool) -> list[float]:
-    for key in table:
-        if key not in KEYS:
-            raise ValueError(f"has the key `{key}`; a column of a file has only {', '.join(KEYS)}")
-    file, column, factor = table["file"], table["column"], table.get("factor", 1.0)
-    if not isinstance(column, str):
-        raise ValueError(f"column = {column!r}: needs the name of a column")
-    if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not np.isfinite(factor):
-        raise ValueError(f"factor = {factor!r}: needs a number, such as 0.001 for a column in millimetres")
-    source = file_in(folder, file, f"{path}.file", trust)
+def _numbers(source: Path, table: Column, contents: dict[str, bytes]) -> list[float]:
     if source.name not in contents:
         try:
             contents[source.name] = source.read_bytes()
         except OSError as error:
             raise ValueError(f'"{source.name}" cannot be read from the folder of the file: {error.strerror}') from None
-    (found,) = columns(contents[source.name], source.name, [column])
-    return (found * factor).tolist()
+    (found,) = columns(contents[source.name], source.name, [table.column])
+    return (found * table.factor).tolist()

@@ -11,7 +11,7 @@ from pydantic import ValidationError, create_model
 
 from jaxmbs.errors import ModelWarning
 from jaxmbs.io.catalogue import catalogue
-from jaxmbs.io.columns import filled
+from jaxmbs.io.columns import insert_columns
 from jaxmbs.io.errors import InputError, Problem, problems_of
 from jaxmbs.io.mechanism import mechanism_table
 from jaxmbs.io.names import TRUST, exists, within
@@ -65,7 +65,7 @@ def load(path: str | Path, trust: bool = False) -> Model:
     mechanism: dict[str, Any] = {k: v for k, v in data.items() if k == "mechanism"}
     try:
         data = with_full_paths(path, data, trust)
-        filled(Path(path).absolute().parent, data, trust)
+        insert_columns(Path(path).absolute().parent, data, trust)
         known = catalogue(data, Path(path), trust)
         table: Any = create_model("File", __base__=Table, mechanism=(mechanism_table(known.classes), ...))
         return table.model_validate(mechanism, context=known.functions).mechanism.build()

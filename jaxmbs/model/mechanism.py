@@ -326,8 +326,8 @@ class Mechanism:
 
     def _readings(self) -> dict[str, tuple[Declared, list[float]]]:
         """What the sensors with a period have measured, at first zero, as a state of each."""
-        joints = self._parts.joints | self._parts.loops
-        every = {name: x.joint for name, x in joints.items()}
+        every = {name: x.hinge or x.joint for name, x in self._parts.joints.items()}
+        every |= {name: x.joint for name, x in self._parts.loops.items()}
         own = {name: x for name, x in self._parts.sensors.items() if x.period is not None}
         return {f"{name}.reading": (HELD, [0.0] * x.width(every)) for name, x in own.items()}
 

@@ -169,6 +169,13 @@ class Structure:
         return tuple(p for p in self.parameters if p.is_state)
 
     @cached_property
+    def clocks(self) -> tuple[tuple[str, float], ...]:
+        """(name, period [s]) of all that samples: the sensors with a period of their own, then the controllers."""
+        own = ((x.name, x.element.period) for x in self.sensors)
+        measuring = tuple((name, period) for name, period in own if period is not None)
+        return measuring + tuple((x.name, x.fixed.period) for x in self.controllers)
+
+    @cached_property
     def elements(self) -> dict[str, Element]:
         """Joints, cut joints, force elements and constraints with declared fields, by name."""
         found: list[tuple[str, object]] = [(x.name, x.joint) for x in (*self.links, *self.loops)]

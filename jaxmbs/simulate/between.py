@@ -50,8 +50,10 @@ def states_at(
         raise ModelError(
             "at: the solution does not contain every step; simulate with save_every=1 and without tolerance"
         )
-    if model.controller_names:
-        raise ModelError("at: the samples of controllers between rows are not kept; simulate with times=... instead")
+    if model.structure.clocks:
+        raise ModelError(
+            "at: the samples of controllers and sensors between rows are not kept; simulate with times=... instead"
+        )
     held = all_held(model, held)
     mode, dtype = start_mode(model, mode, held), solution.q.dtype
     drive, in_drive = None, None

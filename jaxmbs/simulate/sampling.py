@@ -78,12 +78,9 @@ class Sampling:
         s = flow.tree.structure
         self.controllers = s.controllers
         values, dtype = flow.tree.values, flow.tree.dtype
-        self.measuring = [x for x in s.sensors if x.element.period is not None]
-        self.period = [
-            *(float(x.element.period or 0.0) for x in self.measuring),
-            *(x.fixed.period for x in s.controllers),
-        ]
-        self.offset = [jnp.asarray(values[f"{x.name}.offset"], dtype) for x in (*self.measuring, *self.controllers)]
+        self.measuring = [name for name, _ in s.clocks[: len(s.clocks) - len(s.controllers)]]
+        self.period = [period for _, period in s.clocks]
+        self.offset = [jnp.asarray(values[f"{name}.offset"], dtype) for name, _ in s.clocks]
         names = {p.name for p in s.states}
         owners = {name.partition(".")[0] for x in self.controllers for name in x.fixed.writes}
         self.written = [k for k, f in enumerate(s.forces) if f.name in owners]
@@ -95,7 +92,7 @@ class Sampling:
 
     def start(self, phase: Phase, t: Any, mode: Mode | None) -> tuple[Phase, Samples | None]:
         """The phase after the samples at the start."""
-        if not self.controllers:
+        if not self.period:
             return phase, None
         firsts = [*self.offset, *self._releases()]
         found = (self._count(t, first, period) for first, period in zip(firsts, self._periods(), strict=True))
@@ -118,7 +115,7 @@ class Sampling:
 
     def _releases(self) -> list[Any]:
         """Times [s] at which the commands of the first samples take effect."""
-        own = {x.name: offset for x, offset in zip((*self.measuring, *self.controllers), self.offset, strict=True)}
+        own = {name: first for (name, _), first in zip(self.tree.structure.clocks, self.offset, strict=True)}
         return [own[x.name] + delay for x, delay in zip(self.delayed, self.delays, strict=True)]
 
     def _next(self, samples: Samples) -> list[Any]:
@@ -200,10 +197,10 @@ class Sampling:
             if self.chance is not None and is_noisy(s, x):
                 normal = self.chance.normal(k, samples.instants, x.element.draws, tree.dtype)
             readings[x.name] = x.element.reading(tree.values.of(x.name, x.element.numbers), seen.with_noise(normal))
-        for x, now in zip(self.measuring, sensors, strict=True):
-            held = f"{x.name}.reading"
-            set_where(now, held, list(jnp.asarray(readings[x.name], tree.dtype)))
-            readings[x.name] = jnp.stack(list(states[held]))
+        for name, now in zip(self.measuring, sensors, strict=True):
+            held = f"{name}.reading"
+            set_where(now, held, list(jnp.asarray(readings[name], tree.dtype)))
+            readings[name] = jnp.stack(list(states[held]))
         waiting = {x.name for x in self.delayed}
         for k, (x, now) in enumerate(zip(self.controllers, due, strict=True)):
             memory = f"{x.name}.state"
@@ -243,9 +240,7 @@ def check_delays(model: Model) -> None:
 def reserved(model: Model, grid: Grid) -> int:
     """Most instants that are not at the end of a cell of a grid; each takes an iteration of its own."""
     total, table = 0, model.structure.table
-    s = model.structure
-    measuring = [(x.name, float(x.element.period)) for x in s.sensors if x.element.period is not None]
-    for owner, period in (*measuring, *((x.name, x.fixed.period) for x in s.controllers)):
+    for owner, period in model.structure.clocks:
         cells, name = period / grid.dt, f"{owner}.offset"
         on_grid = table[name][0].pattern == (0,) and name not in model.overrides and grid.t0 == 0
         each = math.ceil(grid.steps * grid.dt / period) + 1

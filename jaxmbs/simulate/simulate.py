@@ -224,7 +224,7 @@ def _simulate(
     flow = Flow(tree, force, baumgarte)
     of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, samples, chance, sees)
     s = model.structure
-    if s.events or s.controllers or cornered(s) or tolerance is not None:
+    if s.events or s.clocks or cornered(s) or tolerance is not None:
         return through_events(of, grid, save_every, start, mode or Mode(None, None, None), carry)
     return plain(of, grid, table, save_every, start, mode, carry)
 

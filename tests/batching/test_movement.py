@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxmbs.batching.machine import compiling, movement
-from jaxmbs.batching.machine.text import Module
+from jaxmbs.batching.machine.text import Module, Text
 
 LANES, STRIDE = 8, 3
 
@@ -51,3 +51,15 @@ def test_rows_beyond_the_last_are_not_written(movers, count):
     wanted = np.zeros_like(rows)
     wanted[:count, 0] = 1
     assert np.array_equal(rows, wanted)
+
+
+def test_masked_rows_are_read_by_every_version_of_llvm():
+    """Before LLVM 22, their alignment is a number of its own; later versions read that too."""
+    module = Module(4)
+    text = Text(module)
+    rows = movement._Rows(text, np.dtype("float64"), 3, 0, 3)
+    rows.store(0, rows.load(1))
+    compiling._prepared()
+    body = ["define void @f(ptr %at) {", *text.lines, "  ret void", "}"]
+    llvm.parse_assembly("\n".join([*module.parts.values(), *body])).verify()
+    assert sum(", i32 8, " in line for line in text.lines) == 2

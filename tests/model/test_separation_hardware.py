@@ -10,7 +10,7 @@ from jaxmbs.io import InputError
 from jaxmbs.study import read
 from tests.study.conftest import CART
 
-STROKES, FORCES = (0.0, 0.1, 0.3), (50.0, -10.0, -20.0)
+EXTENSIONS, FORCES = (0.0, 0.1, 0.3), (50.0, -10.0, -20.0)
 
 
 def slider(element, mass=2.0):
@@ -21,8 +21,8 @@ def slider(element, mass=2.0):
     return mech.build()
 
 
-def plug(strokes=STROKES, forces=FORCES, **ends):
-    return mbs.Connector("world", "b", (0, 0, 0), (0, 0, 0), (1, 0, 0), strokes, forces, **ends)
+def plug(extensions=EXTENSIONS, forces=FORCES, **ends):
+    return mbs.Connector("world", "b", (0, 0, 0), (0, 0, 0), (1, 0, 0), extensions, forces, **ends)
 
 
 def force(model, x, v=0.0):
@@ -32,15 +32,15 @@ def force(model, x, v=0.0):
 def test_a_connector_follows_its_table():
     model = slider(plug())
     for x in (-0.2, 0.0, 0.04, 0.1, 0.25, 0.2999):
-        assert force(model, x) == pytest.approx(np.interp(x, STROKES, FORCES), rel=1e-12)
+        assert force(model, x) == pytest.approx(np.interp(x, EXTENSIONS, FORCES), rel=1e-12)
     assert force(model, 0.3) == 0 == force(model, 2.0)
 
 
 def test_a_connector_stores_the_work_that_it_still_does():
     model = slider(plug())
     for x in (-0.2, 0.0, 0.04, 0.1, 0.25, 0.31):
-        grid = np.unique([x, *(s for s in STROKES if s > x), max(x, 0.3)])
-        work = np.trapezoid(np.interp(grid, STROKES, FORCES), grid)
+        grid = np.unique([x, *(s for s in EXTENSIONS if s > x), max(x, 0.3)])
+        work = np.trapezoid(np.interp(grid, EXTENSIONS, FORCES), grid)
         assert float(mbs.energy(model, np.array([x]), np.zeros(1))[1]) == pytest.approx(work, rel=1e-12, abs=1e-12)
 
 
@@ -62,10 +62,10 @@ def test_the_speed_after_a_connector_and_its_derivatives():
 
 
 def test_a_connector_needs_an_increasing_table():
-    with pytest.raises(mbs.ModelError, match="2 strokes but 3 forces"):
-        slider(plug(strokes=(0.0, 0.1)))
-    with pytest.raises(mbs.ModelError, match="the strokes of the profile must increase"):
-        slider(plug(strokes=(0.0, 0.2, 0.1)))
+    with pytest.raises(mbs.ModelError, match="2 extensions but 3 forces"):
+        slider(plug(extensions=(0.0, 0.1)))
+    with pytest.raises(mbs.ModelError, match="the extensions of the profile must increase"):
+        slider(plug(extensions=(0.0, 0.2, 0.1)))
 
 
 def test_a_cable_pulls_and_never_pushes():
@@ -102,7 +102,7 @@ def test_a_damped_cable_takes_energy_out_and_lets_go_early():
     assert ((tension == 0) & (run.q[:, 0] > 1.0)).any()  # still long, but already slack
 
 
-TABLE = "stroke_mm, force\n0, 50\n100, -10\n300, -20\n"
+TABLE = "extension_mm, force\n0, 50\n100, -10\n300, -20\n"
 PLUG = """
 [[mechanism.forces]]
 name = "plug"
@@ -112,7 +112,7 @@ body_b = "cart"
 point_a = [0.0, 0.0, 0.0]
 point_b = [0.0, 0.0, 0.0]
 direction = [1.0, 0.0, 0.0]
-strokes = { file = "plug.csv", column = "stroke_mm", factor = 0.001 }
+extensions = { file = "plug.csv", column = "extension_mm", factor = 0.001 }
 forces = { file = "plug.csv", column = "force" }
 """
 
@@ -127,7 +127,7 @@ def written(folder, old="", new=""):
 
 def test_a_column_of_a_file_in_place_of_a_list(tmp_path):
     model = mbs.load(written(tmp_path))
-    np.testing.assert_allclose(mbs.get(model, "plug.strokes"), STROKES)
+    np.testing.assert_allclose(mbs.get(model, "plug.extensions"), EXTENSIONS)
     np.testing.assert_allclose(mbs.get(model, "plug.forces"), FORCES)
     mbs.save(model, tmp_path / "whole.toml")
     assert mbs.load(tmp_path / "whole.toml") == model
@@ -148,9 +148,9 @@ def test_the_file_belongs_to_the_study(tmp_path):
     ("old", "new", "said"),
     [
         ('column = "force"', 'column = "forces"', r'mechanism\.forces\[1\]\.forces: "plug\.csv" has no column "forces"'),
-        ("factor = 0.001", "scale = 0.001", "has the key `scale`; a column of a file has only file, column, factor"),
-        ("factor = 0.001", 'factor = "mm"', "needs a number, such as 0.001"),
-        ('column = "force"', "column = 2", "needs the name of a column"),
+        ("factor = 0.001", "scale = 0.001", r"extensions\.scale: unknown key .*; allowed keys: file, column, factor"),
+        ("factor = 0.001", 'factor = "mm"', r"extensions\.factor: .*a valid number"),
+        ('column = "force"', "column = 2", r"forces\.column: .*a valid string"),
         ('forces = { file = "plug.csv"', 'forces = { file = "plag.csv"', "cannot be read from the folder of the file"),
         ('forces = { file = "plug.csv"', 'forces = { file = "../plug.csv"', "forces.file: .* is not a bare file name"),
         ('column = "force" }', 'colum = "force" }', "or a table with the keys `file` and `column`"),

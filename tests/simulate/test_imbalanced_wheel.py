@@ -35,6 +35,16 @@ def test_the_force_and_the_moment_of_a_steady_wheel():
     assert found[0] @ found[1] == pytest.approx(np.cos(0.7)) and found[0] @ found[2] == pytest.approx(np.cos(2.0))
 
 
+def test_the_bearing_carries_the_mass_of_the_wheel():
+    for mass in (1.0, 3.0):
+        mech = mbs.Mechanism("satellite", gravity=(0.0, 0.0, -10.0))
+        mech.add_body("bus", mass=100.0, inertia=(10.0, 12.0, 5.0))
+        mech.add_joint("stand", mbs.Fixed(), "world", "bus")
+        mech.add_force("wheel", mbs.ReactionWheel("bus", mass=mass, static_imbalance=STATIC))
+        stand, bearing = mbs.joint_reactions(mech.build(), np.zeros(1), np.zeros(1))
+        assert stand[5] == pytest.approx(1000.0) and bearing[5] == pytest.approx(10.0 * mass)
+
+
 def test_momentum_and_energy_of_a_free_satellite():
     model = satellite(mbs.Free(), static_imbalance=STATIC, dynamic_imbalance=DYNAMIC, torque=0.05)
     q0 = np.array([0, 0, 0, 1.0, 0, 0, 0, 0])

@@ -98,6 +98,28 @@ def test_a_run_that_goes_on_is_the_whole_run():
     np.testing.assert_allclose(rest.q[-1], whole.q[-1], rtol=1e-12)
 
 
+def test_a_sensor_that_no_controller_reads_measures_too():
+    mech = mbs.Mechanism("cart", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("cart", 2.0, inertia=(1.0, 1.0, 1.0))
+    mech.add_joint("rail", mbs.Prismatic(axis=(1, 0, 0)), "world", "cart")
+    mech.add_sensor("encoder", mbs.Encoder("rail", period=0.25))
+    model = mech.build()
+    run = mbs.simulate(model, [0.0], [1.0], t_end=1.0, dt=0.05)
+    want = np.floor(run.t[:-1] / 0.25 + 1e-9) * 0.25
+    np.testing.assert_allclose(run.states["encoder.reading"][:-1, 0], want, atol=1e-12)
+    with pytest.raises(mbs.ModelError, match="the samples of controllers and sensors between rows are not kept"):
+        run.at(model, 0.3)
+
+
+def test_a_sensor_of_a_hinge_that_may_let_go():
+    mech = mbs.Mechanism("door", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("door", 2.0, inertia=(1.0, 1.0, 1.0))
+    mech.add_joint("hinge", mbs.Revolute(axis=(0, 0, 1)), "world", "door", releasable=True)
+    mech.add_sensor("encoder", mbs.Encoder("hinge", period=0.25))
+    run = mbs.simulate(mech.build(), [0, 0, 0, 1.0, 0, 0, 0], [0, 0, 1.0, 0, 0, 0], t_end=1.0, dt=0.05)
+    np.testing.assert_allclose(run.states["encoder.reading"][-1], [0.75, 1.0], rtol=1e-6)
+
+
 def test_noise_is_that_of_a_measurement():
     def damps(model, t, q, v, state, readings):
         return state, -readings["imu"][3]

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 
 from jaxmbs.batching.gpu.calling import MOST_KEPT, call
+from jaxmbs.batching.machine import host
 from jaxmbs.batching.machine.operations import serves
 from jaxmbs.batching.machine.segments import excluding
 from jaxmbs.batching.targets import Target
@@ -18,6 +19,4 @@ def lacking() -> str:
     """Why PTX cannot be generated here; empty if it can."""
     if importlib.util.find_spec("llvmlite") is None:
         return "llvmlite is not installed: pip install llvmlite"
-    import llvmlite.binding as llvm
-
-    return "" if llvm.llvm_version_info[0] >= 19 else "llvmlite is too old: pip install -U llvmlite"
+    return "" if host.llvm_version() >= 19 else "llvmlite is too old: pip install -U llvmlite"

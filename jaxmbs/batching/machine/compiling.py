@@ -17,7 +17,7 @@ import jax
 
 from jaxmbs.batching import sealed
 from jaxmbs.batching.folder import folder
-from jaxmbs.batching.machine import functions
+from jaxmbs.batching.machine import functions, host
 
 _LOCK = threading.Lock()
 _KEPT: dict[str, Any] = {}  # engines, which own the code
@@ -63,9 +63,7 @@ def handler(name: str, platform: str, text: str, path: Path | None = None, code:
 
 def lacking() -> str:
     """Why kernels cannot be compiled here; empty if they can."""
-    import llvmlite.binding as llvm
-
-    if llvm.llvm_version_info[0] < 19:
+    if host.llvm_version() < 19:
         return "llvmlite is too old: pip install -U llvmlite"
     header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
     if not header.exists() or "#define XLA_FFI_API_MAJOR 0\n" not in header.read_text(encoding="utf-8"):

@@ -152,9 +152,8 @@ class _Rows:
         if self.count == self.lanes:
             return self.text.add(f"load {self.v}, ptr {at}, align {self.dtype.itemsize}")
         name = f"llvm.masked.load.{self.text.mark(self.dtype)}.p0"
-        kind, given = self._aligned(at)
-        self._declare(name, f"declare {self.v} @{name}({kind}, <{self.lanes} x i1>, {self.v})")
-        return self.text.add(f"call {self.v} @{name}({given}, {self.mask}, {self.v} poison)")
+        self._declare(name, f"declare {self.v} @{name}(ptr, i32, <{self.lanes} x i1>, {self.v})")
+        return self.text.add(f"call {self.v} @{name}({self._aligned(at)}, {self.mask}, {self.v} poison)")
 
     def store(self, r: int, x: str) -> None:
         at = address(self.text, "%at", self.offsets[r])
@@ -162,14 +161,12 @@ class _Rows:
             self.text.do(f"store {self.v} {x}, ptr {at}, align {self.dtype.itemsize}")
             return
         name = f"llvm.masked.store.{self.text.mark(self.dtype)}.p0"
-        kind, given = self._aligned(at)
-        self._declare(name, f"declare void @{name}({self.v}, {kind}, <{self.lanes} x i1>)")
-        self.text.do(f"call void @{name}({self.v} {x}, {given}, {self.mask})")
+        self._declare(name, f"declare void @{name}({self.v}, ptr, i32, <{self.lanes} x i1>)")
+        self.text.do(f"call void @{name}({self.v} {x}, {self._aligned(at)}, {self.mask})")
 
-    def _aligned(self, at: str) -> tuple[str, str]:
-        """Types and values of a pointer with its alignment, which LLVM before 22 takes as a number of its own."""
-        size = self.dtype.itemsize
-        return ("ptr, i32", f"ptr {at}, i32 {size}") if host.llvm_version() < 22 else ("ptr", f"ptr align {size} {at}")
+    def _aligned(self, at: str) -> str:
+        """A pointer and its alignment, as LLVM before 22 takes it; later versions read it too."""
+        return f"ptr {at}, i32 {self.dtype.itemsize}"
 
     def _declare(self, name: str, line: str) -> None:
         self.text.module.parts[name] = line

@@ -90,8 +90,8 @@ class Sensor(Element):
         return {} if self.period is not None else {"an offset needs a period, which the sensor lacks": p["offset"] == 0}
 
     def width(self, joints: Mapping[str, Any]) -> int:
-        """How many numbers a reading has, which a sensor with a period of its own must tell; joints: those of the
-        mechanism by name."""
+        """How many numbers a reading has, which a sensor with a period must tell; joints: those of the mechanism by name, a
+        releasable one as it was given."""
         raise ModelError(f"{type(self).__name__}: a sensor with a period needs a method width(joints)")
 
     def reading(self, p: Numbers, now: Motion) -> Any:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from jaxmbs.model.fields import element
 from jaxmbs.model.forces.base import Loads, Numbers, Scene
 from jaxmbs.model.forces.linear_spring import LinearSpring
-from jaxmbs.spatial.scalar import Scalar, where
+from jaxmbs.spatial.scalar import Scalar, vanishes, where
 
 
 @element
@@ -34,11 +34,13 @@ class Cable(LinearSpring):
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
         """Where it becomes taut, and where its damper would begin to push."""
         stretch, rate, tension = self._pull(p, scene)
-        return (stretch, rate), (tension, None)
+        return ((stretch, rate),) if vanishes(p["damping"]) else ((stretch, rate), (tension, None))
 
     def _tension(self, p: Numbers, scene: Scene) -> Scalar:
-        taut, pulling = self.sides(p, scene)
-        return where(taut, where(pulling, self._pull(p, scene)[2], 0.0), 0.0)
+        tension = self._pull(p, scene)[2]
+        for side in self.sides(p, scene):
+            tension = where(side, tension, 0.0)
+        return tension
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         pull = self._line(p, scene)[2] * self._tension(p, scene)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Loads, Numbers, Scene
-from jaxmbs.model.forces.stroke import Stroke
+from jaxmbs.model.forces.directed import Directed
 from jaxmbs.model.given import Number
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, maximum, tanh, vanishes, where
@@ -16,7 +16,7 @@ FRICTION_SPEED = 1e-2  # [m/s] rate of extension over which the guide friction c
 
 
 @element
-class Pusher(Stroke):
+class Pusher(Directed):
     """One-sided spring pusher of a separation system, mounted on body_a, pushing body_b.
 
     The extension is s = direction . (p_b - p_a). While s < stroke and from t >= delay on, it pushes body_b at p_b along
@@ -61,7 +61,7 @@ class Pusher(Stroke):
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         _, actual, _, direction, on_a = self._push(p, scene)
-        self._apply_push(loads, p, actual, direction, on_a)
+        self._apply_along(loads, p, actual, direction, on_a)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         """Energy [J] that the spring would still release by the end of its stroke."""

@@ -22,18 +22,41 @@ if TYPE_CHECKING:
     from jaxmbs.model.mechanism import Mechanism
 
 
-def _on_wheel(p: Numbers, speed: Scalar) -> Scalar:
-    """Torque of motor and friction on a wheel of this speed relative to the body."""
-    wanted = maximum(minimum(p["torque"], p["limit"]), -p["limit"])
-    band = 0.01 * p["speed_limit"]
-    faster, slower = ((p["speed_limit"] - x) / band for x in (speed, -speed))
-    most = maximum(wanted, 0.0) * maximum(minimum(faster, 1.0), 0.0)
-    least = minimum(wanted, 0.0) * maximum(minimum(slower, 1.0), 0.0)
-    return most + least - p["friction"] * speed
+@element
+class Wheel(Force):
+    """Base of the flywheels on a body, driven by a motor between the two."""
+
+    source: ClassVar[bool] = True
+    body: str = field(Kind.BODY, "", "body that carries it")
+    axis: Vector = field(Kind.DIRECTION, "", "its axis, in body axes", default=(0.0, 0.0, 1.0))
+    inertia: Number = field(Kind.POSITIVE, "kg m2", "its moment of inertia about the axis", default=0.01)
+    torque: Number = field(Kind.NUMBER, "N m", "of the motor on the wheel", default=0.0)
+    friction: Number = field(Kind.NOT_NEGATIVE, "N m s/rad", "torque of the bearing per speed", default=0.0)
+    limit: Number = field(Kind.POSITIVE, "N m", "largest torque of the motor", default=1e9)
+    speed_limit: Number = field(Kind.POSITIVE, "rad/s", "largest speed to which the motor accelerates", default=1e9)
+    static_imbalance: Number = field(
+        Kind.NOT_NEGATIVE, "kg m", "its mass times the distance of its centre of mass from the axis", default=0.0
+    )
+    dynamic_imbalance: Number = field(
+        Kind.NOT_NEGATIVE, "kg m2", "its product of inertia about the axis and one across it", default=0.0
+    )
+    point: Vector = field(
+        Kind.PLACE, "m", "its centre, in body axes; matters with an imbalance", default=(0.0, 0.0, 0.0)
+    )
+    mass: Number = field(Kind.POSITIVE, "kg", "its mass; matters for the loads of its bearing", default=1.0)
+
+    def _driven(self, p: Numbers, speed: Scalar) -> Scalar:
+        """Torque of motor and friction on the wheel, at a speed relative to the body."""
+        wanted = maximum(minimum(p["torque"], p["limit"]), -p["limit"])
+        band = 0.01 * p["speed_limit"]
+        faster, slower = ((p["speed_limit"] - x) / band for x in (speed, -speed))
+        most = maximum(wanted, 0.0) * maximum(minimum(faster, 1.0), 0.0)
+        least = minimum(wanted, 0.0) * maximum(minimum(slower, 1.0), 0.0)
+        return most + least - p["friction"] * speed
 
 
 @element
-class ReactionWheel(Force):
+class ReactionWheel(Wheel):
     """A balanced flywheel on a body, driven by a motor between the two.
 
     The mass and the inertia of the body are those with the wheel, as if it were fixed. The state is the angular momentum
@@ -52,24 +75,7 @@ class ReactionWheel(Force):
     1.0000 -0.2004
     """
 
-    source: ClassVar[bool] = True
-    body: str = field(Kind.BODY, "", "body that carries it")
-    axis: Vector = field(Kind.DIRECTION, "", "its axis, in body axes", default=(0.0, 0.0, 1.0))
-    inertia: Number = field(Kind.POSITIVE, "kg m2", "its moment of inertia about the axis", default=0.01)
     momentum: Number = state("N m s", "its angular momentum about the axis, relative to inertial space", default=0.0)
-    torque: Number = field(Kind.NUMBER, "N m", "of the motor on the wheel", default=0.0)
-    friction: Number = field(Kind.NOT_NEGATIVE, "N m s/rad", "torque of the bearing per speed", default=0.0)
-    limit: Number = field(Kind.POSITIVE, "N m", "largest torque of the motor", default=1e9)
-    speed_limit: Number = field(Kind.POSITIVE, "rad/s", "largest speed to which the motor accelerates", default=1e9)
-    static_imbalance: Number = field(
-        Kind.NOT_NEGATIVE, "kg m", "its mass times the distance of its centre of mass from the axis", default=0.0
-    )
-    dynamic_imbalance: Number = field(
-        Kind.NOT_NEGATIVE, "kg m2", "its product of inertia about the axis and one across it", default=0.0
-    )
-    point: Vector = field(
-        Kind.PLACE, "m", "its centre, in body axes; only an imbalanced wheel needs it", default=(0.0, 0.0, 0.0)
-    )
 
     def added(self, mech: Mechanism, name: str) -> Force:
         given = (self.static_imbalance, self.dynamic_imbalance)
@@ -80,16 +86,12 @@ class ReactionWheel(Force):
                 f'force {name!r}: an imbalanced wheel turns on the joint "{name}_spin"; leave momentum out, and give the '
                 "speed of this joint at the start of a run"
             )
-        own = {d.name: getattr(self, d.name) for d in declared(ImbalancedWheel) if hasattr(self, d.name)}
+        own = {d.name: getattr(self, d.name) for d in declared(Wheel)}
         return ImbalancedWheel(**own).added(mech, name)
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
-        return {
-            "an imbalance cannot be set on a wheel that was built balanced; build it with one": (
-                p["static_imbalance"] == 0
-            )
-            & (p["dynamic_imbalance"] == 0)
-        }
+        balanced = (p["static_imbalance"] == 0) & (p["dynamic_imbalance"] == 0)
+        return {"an imbalance cannot be set on a wheel that was built balanced; build it with one": balanced}
 
     def _turning(self, scene: Scene) -> Vector3:
         """Angular velocity of the body in its axes."""
@@ -97,7 +99,7 @@ class ReactionWheel(Force):
 
     def _torque(self, p: Numbers, scene: Scene) -> Scalar:
         """On the wheel: motor and friction."""
-        return _on_wheel(p, p["momentum"] / p["inertia"] - p["axis"] @ self._turning(scene))
+        return self._driven(p, p["momentum"] / p["inertia"] - p["axis"] @ self._turning(scene))
 
     def rates(self, p: Numbers, scene: Scene) -> Mapping[str, Any]:
         return {"momentum": self._torque(p, scene)}
@@ -123,7 +125,7 @@ class ReactionWheel(Force):
 
 
 @element
-class ImbalancedWheel(Force):
+class ImbalancedWheel(Wheel):
     """A flywheel on a body whose centre of mass and principal axes are not on its axis, driven by a motor between the two.
 
     It is a body of its own: `add_force("wheel", ReactionWheel(..., static_imbalance=1e-5))` adds "wheel_rotor" and the joint
@@ -140,21 +142,7 @@ class ImbalancedWheel(Force):
     ('flight', 'wheel_spin')
     """
 
-    source: ClassVar[bool] = True
-    body: str = field(Kind.BODY, "", "body that carries it")
     axis: Vector = field(Kind.AXIS, "", "its axis, in body axes", default=(0.0, 0.0, 1.0))
-    inertia: Number = field(Kind.POSITIVE, "kg m2", "its moment of inertia about the axis", default=0.01)
-    torque: Number = field(Kind.NUMBER, "N m", "of the motor on the wheel", default=0.0)
-    friction: Number = field(Kind.NOT_NEGATIVE, "N m s/rad", "torque of the bearing per speed", default=0.0)
-    limit: Number = field(Kind.POSITIVE, "N m", "largest torque of the motor", default=1e9)
-    speed_limit: Number = field(Kind.POSITIVE, "rad/s", "largest speed to which the motor accelerates", default=1e9)
-    static_imbalance: Number = field(
-        Kind.NOT_NEGATIVE, "kg m", "its mass times the distance of its centre of mass from the axis", default=0.0
-    )
-    dynamic_imbalance: Number = field(
-        Kind.NOT_NEGATIVE, "kg m2", "its product of inertia about the axis and one across it", default=0.0
-    )
-    point: Vector = field(Kind.PLACE, "m", "its centre, in body axes", default=(0.0, 0.0, 0.0))
     rotor: str | None = field(Kind.BODY, "", "the body that is added", default=None, kw_only=True)
     spin: str | None = field(Kind.JOINT, "", "the joint that is added", default=None, kw_only=True)
 
@@ -170,14 +158,13 @@ class ImbalancedWheel(Force):
         return replace(self, rotor=rotor, spin=spin)
 
     def masses(self, p: Numbers) -> Mapping[str, RigidInertia]:
-        """What turns has the mass 1 kg: only its products with the distances of masses matter."""
         assert self.rotor is not None  # once it is part of a mechanism
         axis = Vector3(*Pose(self.point).turned_to(self.axis).rotation[:, 2].tolist())
         center = Vector3(*map(float, self.point))
         turning = Symmetric3(0.0, 0.0, p["inertia"], 0.0, p["dynamic_imbalance"], 0.0)
         return {
-            self.body: RigidInertia.at_com(-1.0, center, Symmetric3.outer(axis, -p["inertia"])),
-            self.rotor: RigidInertia(1.0, Vector3(1.0, 0.0, 0.0) * p["static_imbalance"], turning),
+            self.body: RigidInertia.at_com(-p["mass"], center, Symmetric3.outer(axis, -p["inertia"])),
+            self.rotor: RigidInertia(p["mass"], Vector3(1.0, 0.0, 0.0) * p["static_imbalance"], turning),
         }
 
     def _speed(self, scene: Scene) -> Scalar:
@@ -186,11 +173,11 @@ class ImbalancedWheel(Force):
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         assert self.spin is not None
-        loads.joint(self.spin, (_on_wheel(p, self._speed(scene)),))
+        loads.joint(self.spin, (self._driven(p, self._speed(scene)),))
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         speed = self._speed(scene)
-        return _on_wheel(p, speed) * speed
+        return self._driven(p, speed) * speed
 
 
 @element

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.catalogue import Catalogue, catalogue
-from jaxmbs.io.columns import filled
+from jaxmbs.io.columns import insert_columns
 from jaxmbs.io.errors import InputError, Problem, problems_of
 from jaxmbs.io.loading import from_robot, is_robot
 from jaxmbs.io.save import batches
@@ -46,12 +46,14 @@ A_SECOND = SimulationTable(t_end=1.0)  # the simulation of a study that does not
 @dataclass(frozen=True)
 class File:
     """A study as a file. content: its bytes; path: where they were read, None for a study created in Python; catalogue:
-    the classes and functions that the file may name; data: content of the CSV files that it names, by name; parts: the
-    parts of the study that it describes; fault: why no file can hold these parts, "" if this one does."""
+    the classes and functions that the file may name; columns: content of the CSV files with numbers of its mechanism, by
+    name; data: the same for measured values of its dispersions; parts: the parts of the study that it describes; fault:
+    why no file can hold these parts, "" if this one does."""
 
     content: bytes
     path: Path | None
     catalogue: Catalogue
+    columns: Mapping[str, bytes] = field(default_factory=dict)
     data: Mapping[str, bytes] = field(default_factory=dict)
     parts: tuple[Any, ...] = ()
     fault: str = ""
@@ -151,7 +153,8 @@ class Study:
         """The parts of the study in a form that can be compared; two studies are equal if these lists are."""
         drawn = {d.name: {**d.table.model_dump(), "file": None} for d in self.dispersions.items}
         state = [x.tolist() for x in self.initial]
-        rest = (self.simulation, self.correlations, self.outputs, self.criteria, self.study, self.hashes, self.n)
+        needed = {**self.catalogue.modules, **self.data}  # the model has the numbers of the other files
+        rest = (self.simulation, self.correlations, self.outputs, self.criteria, self.study, needed, self.n)
         return [self.model, state, list(drawn.items()), *rest]
 
     def _made_of(self) -> list[Any]:
@@ -230,13 +233,13 @@ class Study:
 
     @property
     def data(self) -> Mapping[str, bytes]:
-        """Content of the CSV files that the study names, by name."""
+        """Content of the CSV files that the dispersions name, by name."""
         return self.file.data
 
     @property
     def files(self) -> dict[str, bytes]:
         """Content of the other files that the study needs (modules and CSV files), by name."""
-        return {**self.catalogue.modules, **self.data}
+        return {**self.catalogue.modules, **self.file.columns, **self.data}
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -302,7 +305,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
     # the table [design] is for `jaxmbs.design`
     data = {key: x for key, x in with_full_paths(path, parse(content), trust).items() if key != "design"}
     data = reading.beside_study(files, data, trust)
-    columns = filled(files, data, trust)
+    columns = insert_columns(files, data, trust)
     known = catalogue(data, path, trust, tables.OWN, files)
     try:
         found = study_file(known.classes).model_validate(data, context=known.functions)
@@ -363,7 +366,7 @@ def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple
         file = File(content, None, known, fault=fault)
         for message in drawn.warnings:
             warnings.warn(f"study: {message}", ModelWarning, stacklevel=4)
-    return parts, replace(file, data={**file.data, **data}, parts=tuple(parts.values()))
+    return parts, replace(file, data=data, parts=tuple(parts.values()))
 
 
 def _require(need: str, simulation: Any, outputs: Any, dispersions: Any) -> None:

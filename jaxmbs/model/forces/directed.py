@@ -11,11 +11,11 @@ from jaxmbs.spatial.scalar import Scalar
 
 
 @element
-class Stroke(Force):
+class Directed(Force):
     """Base of elements that act between two bodies along a direction fixed in body_a.
 
-    The stroke is s = direction . (p_b - p_a). The force acts on body_b at p_b; the reaction acts on body_a along the same
-    line.
+    The extension is s = direction . (p_b - p_a). The force acts on body_b at p_b; its reaction acts on body_a along
+    the same line.
     """
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body that it is mounted on")
@@ -25,14 +25,14 @@ class Stroke(Force):
     direction: Vector = field(Kind.DIRECTION, "", "direction of the push, in axes of body_a")
 
     def _motion(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar, Vector3, Vector3]:
-        """Stroke, its rate, direction in world axes, point of action on body_a."""
+        """Extension, its rate, direction in world axes, point of action on body_a."""
         direction = scene.rotation(self.body_a) @ p["direction"]
         x_b = scene.point(self.body_b, p["point_b"])
         on_a = scene.local_point(self.body_a, x_b)
         rate = direction @ (scene.velocity(self.body_b, p["point_b"]) - scene.velocity(self.body_a, on_a))
         return direction @ (x_b - scene.point(self.body_a, p["point_a"])), rate, direction, on_a
 
-    def _apply_push(self, loads: Loads, p: Numbers, force: Scalar, direction: Vector3, on_a: Vector3) -> None:
+    def _apply_along(self, loads: Loads, p: Numbers, force: Scalar, direction: Vector3, on_a: Vector3) -> None:
         """Apply a force along the direction, and its reaction."""
         loads.force(self.body_b, direction * force, p["point_b"])
         loads.force(self.body_a, direction * -force, on_a)
