@@ -197,6 +197,9 @@ class Writer:
                 c = [float(v) for v in self.values.components(prefix + d.name)]
                 if d.required or c != _default(d):
                     out[d.name] = shaped(d.kind, c)
+            elif d.kind is Kind.NUMBERS:
+                own = {n: shaped(k, [float(v) for v in self.values.components(prefix + n)]) for n, k in value}
+                out |= {d.name: own} if own else {}
             elif d.kind in (Kind.FUNCTION, Kind.FUNCTIONS):
                 names = [self.places[id(fn)].name for fn in functions_of(d, x) if id(fn) in self.places]
                 if names:

@@ -49,6 +49,7 @@ class Kind(StrEnum):
     FUNCTION = "function"  # in a file, the name of a function of a package or module
     FUNCTIONS = "list of functions"
     ARRAYS = "arrays"  # cannot be written in a file
+    NUMBERS = "numbers by name"  # each of them a parameter of the model: a number or a list of numbers
 
     @property
     def is_number(self) -> bool:

@@ -144,6 +144,7 @@ def _without_numbers(x: Any) -> Any:
     fields = declared(type(x))
     empty: dict[str, Any] = {d.name: None for d in fields if d.kind.is_number}
     parts = {d.name: _without_numbers(getattr(x, d.name)) for d in fields if d.kind is Kind.PART}
+    parts |= {d.name: tuple(_named(getattr(x, d.name))) for d in fields if d.kind is Kind.NUMBERS}
     places = {d.name: getattr(x, d.name) for d in fields if d.kind in (Kind.AXIS, Kind.PLACE)}
     fixed = {name: _fixed(value) for name, value in places.items() if isinstance(value, (np.ndarray, list))}
     return dataclasses.replace(x, **empty, **parts, **fixed)
@@ -152,6 +153,13 @@ def _without_numbers(x: Any) -> Any:
 def _fixed(x: Any) -> Any:
     """The numbers of an array as tuples, which can be compared and be part of the static structure."""
     return tuple(map(_fixed, x)) if np.ndim(x) else float(x)
+
+
+def _named(given: Any) -> tuple[tuple[str, Kind], ...]:
+    """(name, kind) of the numbers in a field of the kind NUMBERS, from the given ones or from what `structural` keeps."""
+    if not isinstance(given, Mapping):
+        return tuple(given)
+    return tuple((name, Kind.LIST if np.ndim(x) else Kind.NUMBER) for name, x in given.items())
 
 
 def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, Any]]:
@@ -163,6 +171,10 @@ def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, 
             if not isinstance(value, d.of):
                 raise ModelError(f"{prefix}{d.name}: {value!r} is not a {d.of.__name__}; pass {_some(d.of)}")
             yield from numbers_of(value, f"{prefix}{d.name}.")
+        elif d.kind is Kind.NUMBERS:
+            for name, kind in _named(value):
+                own = Declared(name, kind, "SI", d.doc, MISSING, None, ())
+                yield f"{prefix}{name}", own, value[name] if isinstance(value, Mapping) else None
         elif d.kind.is_number:
             yield f"{prefix}{d.name}", d, value
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.fields import Element, declared, element, field
+from jaxmbs.model.given import Number, Vector
 
 ORDER = ("model", "t", "q", "v")
+PARAMETERS = "parameters"
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -23,12 +29,13 @@ def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None
     wanted = f"fn({', '.join(order)})"
     if not callable(fn):
         raise ModelError(f"{where} is {fn!r}; pass a function {wanted}")
+    by_name = dict.fromkeys({PARAMETERS} & names_of(fn) - {*order})
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):  # some built-in functions have none
         return
     try:
-        signature.bind(*order)
+        signature.bind(*order, **by_name)
     except TypeError as error:
         raise ModelError(f"{where} takes {signature}: {error}; write it as {wanted}") from None
     names = [p.name for p in signature.parameters.values() if p.kind in _BY_PLACE]
@@ -36,6 +43,58 @@ def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None
         raise ModelError(
             f"{where} takes {signature}, but its arguments are passed in the order of {wanted}; change their order"
         )
+
+
+def names_of(fn: Any) -> set[str]:
+    """The names of the arguments of a function; none if it has no signature, as some built-in ones."""
+    try:
+        return {*inspect.signature(fn).parameters}
+    except (TypeError, ValueError):
+        return set()
+
+
+@element
+class WithParameters(Element):
+    """Base of the elements that have functions: numbers that the functions take as one more argument, `parameters`, a
+    dictionary by name. They are parameters of the model, "<name>.<key>": set, varied and dispersed as all others."""
+
+    parameters: Mapping[str, Number | Vector] = field(
+        Kind.NUMBERS,
+        "",
+        "numbers and lists of numbers by name, which the function takes as `parameters`",
+        default=(),
+        kw_only=True,
+    )
+
+    def check_functions(self, where: str, *functions: Any) -> None:
+        """Raise ModelError for parameters that are no numbers, have a name of something else, or that nothing takes."""
+        given = self.parameters
+        if not isinstance(given, Mapping):
+            if not isinstance(given, tuple):  # in a structure, pairs of names and kinds
+                raise ModelError(f"{where}: parameters is {given!r}; pass numbers by name, such as {{'cd': 1.2}}")
+            return
+        own = {d.name for d in declared(type(self))}
+        for name, value in given.items():
+            if not isinstance(name, str) or not name.isidentifier() or name in own:
+                why = f"is a field of {type(self).__name__}" if name in own else "is not a name"
+                raise ModelError(f"{where}: the parameter {name!r} {why}; choose another name")
+            if np.ndim(value) > 1 or (np.ndim(value) == 1 and not np.size(value)):
+                raise ModelError(f"{where}: the parameter {name!r} is {value!r}; pass a number or a list of numbers")
+        if given and not any(PARAMETERS in names_of(fn) for fn in functions):
+            raise ModelError(f"{where} takes no `parameters`, but has {[*given]}; add the argument, or leave them out")
+
+    def with_parameters(self, fn: Callable[..., Any], values: Mapping[str, Any], dtype: Any) -> Callable[..., Any]:
+        """The function, given its parameters if it takes them; values: the numbers of the element by path."""
+        if PARAMETERS not in names_of(fn):
+            return fn
+        names = dict(self.parameters)  # the names alone count: pairs of names and kinds in a structure
+        return functools.partial(fn, parameters={name: _array(values[name], dtype) for name in names})
+
+
+def _array(x: Any, dtype: Any) -> Any:
+    if dtype is None:
+        return np.asarray(x, float)
+    return jnp.stack([jnp.asarray(c, dtype) for c in x]) if isinstance(x, tuple) else jnp.asarray(x, dtype)
 
 
 def takes(fn: Any, count: int) -> bool:

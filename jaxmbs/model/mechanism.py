@@ -164,10 +164,7 @@ class Mechanism:
         """
         where = f"constraint {name!r}"
         self._new(name, self._parts.joints | self._parts.loops | self._parts.constraints, "constraint")
-        if isinstance(element, FunctionConstraint):
-            self._parts.constraints[name] = ConstraintElement(name, element)
-            return
-        if not isinstance(element, Constraint):
+        if not isinstance(element, (Constraint, FunctionConstraint)):
             hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
             raise ModelError(f"{where}: {element!r} is not a constraint{hint}")
         self._parts.constraints[name] = ConstraintElement(name, self._take(element, "constraint", name))

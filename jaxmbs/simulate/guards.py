@@ -14,7 +14,8 @@ from jaxmbs.dynamics.state import State, memory
 from jaxmbs.dynamics.state.scene import action, elements, force_on_first
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
-from jaxmbs.model.functions import evaluated
+from jaxmbs.model.forces.base import Numbers
+from jaxmbs.model.functions import WithParameters, evaluated
 from jaxmbs.model.joints.base import Joint, speeds_of
 from jaxmbs.model.mode import Sides
 from jaxmbs.model.structure import Structure
@@ -86,8 +87,9 @@ class Instant:
                 return jnp.where(on, size, 0.0)
         raise AssertionError(name)
 
-    def evaluated(self, fn: Any) -> Scalar:
+    def evaluated(self, element: WithParameters, fn: Any, numbers: Numbers) -> Scalar:
         tree = self.state.tree
+        fn = element.with_parameters(fn, numbers, tree.dtype)
         q, v = tree.vector(self.state.q), tree.vector(self.state.v)
         return evaluated(fn, "When: fn", (), tree.dtype, tree.model, self.t, q, v)
 

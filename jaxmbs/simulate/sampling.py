@@ -209,7 +209,8 @@ class Sampling:
             key = jax.random.fold_in(self.keys[x.name], counts[k]) if x.name in self.keys else None
             given = tree.model, t, q, v, seen_by
             shapes = {name: own[name].shape for name in x.fixed.writes}
-            new, found = x.fixed.updated(f"controller {x.name!r}", shapes, state, tree.dtype, given, key)
+            numbers = tree.values.of(x.name, x.fixed.numbers)
+            new, found = x.fixed.updated(f"controller {x.name!r}", shapes, state, numbers, tree.dtype, given, key)
             for name, value in found.items():
                 refused |= now & value_refused(own[name].kind, value)
             if x.name in waiting:

@@ -25,12 +25,13 @@ def rows(state: State, site: Site) -> list[tuple[Any, ...]]:
     tree, dtype, e = state.tree, state.tree.dtype, site.formulas
     q, v, t = tree.vector(state.q), tree.vector(state.v), jnp.asarray(state.t, dtype)
     where = f"constraint {site.name!r}: {type(e).__name__}: fn"
+    given = e.with_parameters(e.fn, tree.values.of(site.name, e.numbers), dtype)
 
     def rates(q: Any, v: Any, t: Any) -> Any:
         return tree.vector(tree.flat([m.rates for m in State(tree, q, v, t, state.mode).motions]))
 
     def fn(q: Any, v: Any, t: Any) -> Any:
-        return evaluated(e.fn, where, None, dtype, tree.model, t, q, v)
+        return evaluated(given, where, None, dtype, tree.model, t, q, v)
 
     if isinstance(e, Holonomic):
         residual = fn(q, v, t)
@@ -58,10 +59,11 @@ def rows(state: State, site: Site) -> list[tuple[Any, ...]]:
 def count(state: State, site: Site) -> int:
     """Number of rows."""
     tree, e = state.tree, site.formulas
+    given = e.with_parameters(e.fn, tree.values.of(site.name, e.numbers), tree.dtype)
 
     def fn(t: Any, q: Any, v: Any) -> Any:
         where = f"constraint {site.name!r}: {type(e).__name__}: fn"
-        return evaluated(e.fn, where, None, tree.dtype, tree.model, t, q, v)
+        return evaluated(given, where, None, tree.dtype, tree.model, t, q, v)
 
     instant = jnp.asarray(state.t, tree.dtype), tree.vector(state.q), tree.vector(state.v)
     return jax.eval_shape(fn, *instant).shape[0]

@@ -118,12 +118,14 @@ class TreeScene:
         """The values of a user's fn(model, t, q, v) and of its switching surfaces."""
         tree = self.tree
         where, count = f"force {name!r}", tree.structure.nv if element.body is None else 6
+        numbers = tree.values.of(name, element.numbers)
         if tree.dtype is not None:
             state = (jnp.asarray(self.t, tree.dtype), tree.vector(self.q), tree.vector(self.v))
-            return element.values(where, count, sides, tree.dtype, tree.model, *state)
+            return element.values(where, count, sides, numbers, tree.dtype, tree.model, *state)
         q, v = np.asarray(self.q, float), np.asarray(self.v, float)
         with jax.enable_x64(True):
-            return tuple(map(float, element.values(where, count, sides, float, tree.model, self.t, q, v)))
+            found = element.values(where, count, sides, numbers, float, tree.model, self.t, q, v)
+        return tuple(map(float, found))
 
 
 def _items(x: Any, part: slice) -> tuple[Scalar, ...]:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from jaxmbs.model.field_rules import Kind
-from jaxmbs.model.fields import Element, element, field
-from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.functions import WithParameters, check_arguments
 
 
 @element
-class FunctionConstraint(Element):
+class FunctionConstraint(WithParameters):
     """Base of the constraints fn(model, t, q, v) = 0 with a result (rows,); fn is written with jax.numpy.
 
     The first evaluation raises ModelError if the result has another shape, or depends on v although the constraint is
@@ -22,6 +22,7 @@ class FunctionConstraint(Element):
 
     def __post_init__(self) -> None:
         check_arguments(self.fn, f"{type(self).__name__}: fn")
+        self.check_functions(f"{type(self).__name__}: fn", self.fn)
 
 
 @element

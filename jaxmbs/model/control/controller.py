@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from jaxmbs.model.control.sensors import seconds
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared, element, field, state
-from jaxmbs.model.functions import check_arguments, evaluated
+from jaxmbs.model.functions import WithParameters, check_arguments, evaluated, names_of
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.parameters import is_traced
 
@@ -74,11 +73,12 @@ WAITING = declared(Waiting)[0]
 
 
 @element
-class Controller(Element):
+class Controller(WithParameters):
     """A controller that samples: at offset, offset + period, ... it reads, updates its state and sets its commands, which
     are held until the next sample.
 
-    fn(model, t, q, v, state, readings, key) -> (state, commands), written with jax.numpy; it may leave out key. model:
+    fn(model, t, q, v, state, readings, key) -> (state, commands), written with jax.numpy; it may leave out key, and take
+    one more argument, `parameters`, such as its gains. model:
     with all states of elements and all commands as they are; state: a pytree of numbers as the one given here (a list of
     numbers is an array; all become floats), or None; readings: {name of a sensor: array} of those in `reads`; key: of
     jax.random, another one at each sample, from that of `simulate`. commands: one value for each parameter in `writes`
@@ -109,6 +109,7 @@ class Controller(Element):
 
     def __post_init__(self) -> None:
         check_arguments(self.fn, "Controller: fn", ORDER if self.takes_key else ORDER[:-1])
+        self.check_functions("Controller: fn", self.fn)
         object.__setattr__(self, "period", seconds(self.period, "Controller: period"))
         for name in ("reads", "writes"):
             given = getattr(self, name)
@@ -127,10 +128,7 @@ class Controller(Element):
     @property
     def takes_key(self) -> bool:
         """Whether fn takes a key."""
-        try:
-            return "key" in inspect.signature(self.fn).parameters
-        except (TypeError, ValueError):  # some built-in functions have no signature
-            return False
+        return "key" in names_of(self.fn)
 
     def requirements(self, p: Mapping[str, Any]) -> Mapping[str, Any]:
         return {f"delay must be below the period, {self.period} s": p["delay"] < self.period}
@@ -150,15 +148,23 @@ class Controller(Element):
         return kept if isinstance(self.state, Layout) else replace(kept, state=Layout.of(self.state))
 
     def updated(
-        self, where: str, shapes: Mapping[str, tuple[int, ...]], state: Any, dtype: Any, seen: Sequence[Any], key: Any
+        self,
+        where: str,
+        shapes: Mapping[str, tuple[int, ...]],
+        state: Any,
+        numbers: Mapping[str, Any],
+        dtype: Any,
+        seen: Sequence[Any],
+        key: Any,
     ) -> tuple[Any, dict[str, Any]]:
         """(flat state, {parameter: value}) after a sample. where: beginning of messages; shapes: of the parameters in
-        `writes`; state: flat, None if it has no numbers; dtype: of all numbers; seen: model, t, q, v, readings; key: of the
-        sample."""
+        `writes`; state: flat, None if it has no numbers; numbers: those of the controller; dtype: of all numbers; seen:
+        model, t, q, v, readings; key: of the sample."""
         *now, readings = seen
         kept = cast(Layout, self.state)
         given = (*now, kept.whole(jnp.zeros(0, dtype) if state is None else state), readings)
-        found = self.fn(*given, key) if self.takes_key else self.fn(*given)
+        fn = self.with_parameters(self.fn, numbers, dtype)
+        found = fn(*given, key) if self.takes_key else fn(*given)
         if not isinstance(found, tuple) or len(found) != 2:
             raise ModelError(f"{where}: fn returned {type(found).__name__}; return (state, commands)")
         new, commands = found

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, element, field
+from jaxmbs.model.functions import WithParameters
 from jaxmbs.model.given import Number
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.scalar import Scalar, is_number
@@ -39,8 +40,8 @@ class Instant(Protocol):
         off."""
         ...
 
-    def evaluated(self, fn: Any) -> Scalar:
-        """Value of fn(model, t, q, v)."""
+    def evaluated(self, element: WithParameters, fn: Any, numbers: Numbers) -> Scalar:
+        """Value of fn(model, t, q, v), a function of an element that has these numbers."""
         ...
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from jaxmbs.model.events.base import Condition, Instant, Numbers
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.functions import WithParameters, check_arguments
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, vanishes
@@ -129,8 +129,8 @@ class ForceBelow(Condition):
 
 
 @element
-class When(Condition):
-    """A user-defined function (model, t, q, v) rises through zero.
+class When(Condition, WithParameters):
+    """A user-defined function (model, t, q, v), or (model, t, q, v, parameters), rises through zero.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("stop", when=mbs.When(lambda model, t, q, v: v[0] - 2.0), then=mbs.Finish())
@@ -143,9 +143,10 @@ class When(Condition):
 
     def __post_init__(self) -> None:
         check_arguments(self.fn, "When: fn")
+        self.check_functions("When: fn", self.fn)
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
-        return (now.evaluated(self.fn),)
+        return (now.evaluated(self, self.fn, p),)
 
 
 def _passing(up: Scalar, direction: str) -> tuple[Scalar, ...]:

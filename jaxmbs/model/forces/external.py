@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -10,16 +9,17 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
-from jaxmbs.model.functions import ORDER, check_arguments, evaluated
+from jaxmbs.model.functions import ORDER, WithParameters, check_arguments, evaluated, names_of
 from jaxmbs.model.given import Vector
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, total
 
 
 @element
-class External(Force):
+class External(Force, WithParameters):
     """A user-defined force. fn(model, t, q, v) returns generalized forces (nv,), or, if a body is named,
-    (torque, force) (6,) in world axes, acting at `point` in body axes.
+    (torque, force) (6,) in world axes, acting at `point` in body axes. A function with an argument `parameters` gets the
+    numbers of that field by name, with the values that they have in the model.
 
     If it is not smooth, pass its switching surfaces: functions (model, t, q, v) -> one number, which change sign where
     the force has a corner. Runs end a step there, so that the motion and its derivatives remain accurate. A force that
@@ -27,14 +27,16 @@ class External(Force):
     where its function is positive, which does not change during a step.
 
     >>> mech = mbs.library.double_pendulum()
-    >>> mech.add_force("drag", mbs.External(lambda model, t, q, v: -0.1 * v * jnp.abs(v)))
-    >>> print(mbs.bias_forces(mech.build(), [0.0, 0.0], [0.0, 2.0]).round(3))
-    [0.  0.4]
+    >>> air = lambda model, t, q, v, parameters: -parameters["drag"] * v * jnp.abs(v)
+    >>> mech.add_force("air", mbs.External(air, parameters={"drag": 0.1}))
+    >>> print(mbs.bias_forces(mbs.set(mech.build(), {"air.drag": 0.2}), [0.0, 0.0], [0.0, 2.0]).round(3))
+    [0.  0.8]
+    >>> mech = mbs.library.double_pendulum()
     >>> def push(model, t, q, v, beyond):  # until the shoulder is beyond 0.2 rad
     ...     return jnp.where(beyond[0], 0.0, jnp.array([3.0, 0.0]))
     >>> mech.add_force("push", mbs.External(push, surfaces=(lambda model, t, q, v: q[0] - 0.2,)))
     >>> print(mbs.bias_forces(mech.build(), [0.0, 0.0], [0.0, 2.0]).round(3))
-    [-3.   0.4]
+    [-3.  0.]
     """
 
     source: ClassVar[bool] = True
@@ -51,28 +53,29 @@ class External(Force):
             raise ModelError("External: surfaces is a single function; pass a list of functions")
         object.__setattr__(self, "surfaces", tuple(self.surfaces))
         check_arguments(self.fn, "External: fn", (*ORDER, "beyond") if self._takes_sides else ORDER)
+        self.check_functions("External: fn", self.fn, *self.surfaces)
         for k, surface in enumerate(self.surfaces):
             check_arguments(surface, f"External: surfaces[{k}]")
 
     @property
     def _takes_sides(self) -> bool:
         """Whether fn takes the sides of its surfaces as an argument."""
-        try:
-            return bool(self.surfaces) and "beyond" in inspect.signature(self.fn).parameters
-        except (TypeError, ValueError):  # some built-in functions have no signature
-            return False
+        return bool(self.surfaces) and "beyond" in names_of(self.fn)
 
     @property
     def cornered(self) -> bool:
         return bool(self.surfaces)
 
-    def values(self, where: str, count: int, sides: Sequence[Scalar], dtype: Any, *state: Any) -> tuple[Scalar, ...]:
-        """The values of fn (count,) and of the surfaces at a state (model, t, q, v), of this dtype; sides: see
-        `Force.sides`; where: the beginning of error messages."""
-        surfaces = [evaluated(g, f"{where}: surfaces[{k}]", (), dtype, *state) for k, g in enumerate(self.surfaces)]
+    def values(
+        self, where: str, count: int, sides: Sequence[Scalar], numbers: Numbers, dtype: Any, *state: Any
+    ) -> tuple[Scalar, ...]:
+        """The values of fn (count,) and of the surfaces at a state (model, t, q, v), of this dtype; numbers: those of the
+        element; sides: see `Force.sides`; where: the beginning of error messages."""
+        fn, *given = (self.with_parameters(x, numbers, dtype) for x in (self.fn, *self.surfaces))
+        surfaces = [evaluated(g, f"{where}: surfaces[{k}]", (), dtype, *state) for k, g in enumerate(given)]
         if self._takes_sides:
             state = (*state, tuple(sides) or tuple(g >= 0 for g in surfaces))
-        return *evaluated(self.fn, f"{where}: fn", (count,), dtype, *state), *surfaces
+        return *evaluated(fn, f"{where}: fn", (count,), dtype, *state), *surfaces
 
     def _force(self, scene: Scene) -> Sequence[Scalar]:
         return scene.external[: len(scene.all_rates) if self.body is None else 6]

@@ -111,6 +111,8 @@ def _fields(x: Any, prefix: str, number: _Numbers) -> Any:
         if d.kind is Kind.PART:
             part = getattr(x, d.name)
             yield d.name, {"type": type_name(type(part)), **dict(_fields(part, f"{prefix}.{d.name}", number))}
+        elif d.kind is Kind.NUMBERS:
+            yield from ((name, number(f"{prefix}.{name}")) for name, _ in getattr(x, d.name))
         elif d.kind.is_number:
             value = number(f"{prefix}.{d.name}")
             if value is not None:
