@@ -57,7 +57,9 @@ from jaxmbs.model.constraints import RollingDisc as RollingDisc
 from jaxmbs.model.control import Controller as Controller
 from jaxmbs.model.control import Encoder as Encoder
 from jaxmbs.model.control import Imu as Imu
+from jaxmbs.model.control import StarTracker as StarTracker
 from jaxmbs.model.control import Switch as Switch
+from jaxmbs.model.control import laws as laws
 from jaxmbs.model.events import Bounce as Bounce
 from jaxmbs.model.events import Disable as Disable
 from jaxmbs.model.events import Distance as Distance
@@ -86,6 +88,7 @@ from jaxmbs.model.forces import JointSpring as JointSpring
 from jaxmbs.model.forces import LinearSpring as LinearSpring
 from jaxmbs.model.forces import Motor as Motor
 from jaxmbs.model.forces import Plane as Plane
+from jaxmbs.model.forces import PulsedThruster as PulsedThruster
 from jaxmbs.model.forces import Pusher as Pusher
 from jaxmbs.model.forces import ReactionWheel as ReactionWheel
 from jaxmbs.model.forces import Slosh as Slosh

@@ -1,6 +1,6 @@
 """Everything that a file may name: classes by `type` (of the library, of installed packages, and of the file's own
-modules), and functions (of installed packages as "entry" or "entry.function", of the file's own modules as
-"module.function")."""
+modules), and functions (control laws of the library as "laws.law", those of installed packages as "entry" or
+"entry.function", those of the file's own modules as "module.function")."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jaxmbs.errors import ModelWarning
 from jaxmbs.io import names as names_of_files
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.model import constraints, events, forces, joints
-from jaxmbs.model.control import sensors
+from jaxmbs.model.control import laws, sensors
 from jaxmbs.model.fields import Element, type_name
 
 GROUP = "jaxmbs.elements"  # entry points of installed packages: each a class, a function or a module
@@ -43,6 +43,12 @@ class Catalogue:
 def builtin() -> Classes:
     """Joints, force elements, surfaces, constraints, sensors, conditions and actions of the library."""
     return tuple(c for module in (joints, forces, constraints, sensors, events) for c in elements_in(module))
+
+
+@functools.cache
+def laws_of_library() -> Functions:
+    """The control laws of the library."""
+    return functions_in(laws, "laws")
 
 
 @functools.cache
@@ -110,7 +116,8 @@ def catalogue(
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
         raise InputError(Problem("modules", f'needs a list of file names such as ["my_elements.py"], got {names!r}'))
     classes, functions = installed()
-    known, functions = joined((*builtin(), *more), classes, "package entry points"), dict(functions)
+    known = joined((*builtin(), *more), classes, "package entry points")
+    functions = {**functions, **laws_of_library()}
     contents = {}
     for i, name in enumerate(names):
         where = dotted(("modules", i))
@@ -152,7 +159,7 @@ def places(modules: Iterable[str | Path | ModuleType] = ()) -> dict[int, Place]:
     """
     classes, functions = installed()
     out = {id(c): Place(type_name(c)) for c in (*builtin(), *classes)}
-    out |= {id(f): Place(name) for name, f in functions.items()}
+    out |= {id(f): Place(name) for name, f in {**functions, **laws_of_library()}.items()}
     for run, name, content in _RUN.values():
         out |= _places_in(run, (name, content))
     for given in modules:

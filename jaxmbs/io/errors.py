@@ -49,11 +49,15 @@ def dotted(parts: Iterable[str | int]) -> str:
     return path
 
 
+def close(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that resemble a name."""
+    return difflib.get_close_matches(name, [str(k) for k in known], n=3, cutoff=0.6)
+
+
 def choices(name: str, known: Iterable[str], what: str = "known names") -> str:
     """The remedy for a name that does not exist: close matches, or the names that exist."""
     names = [str(k) for k in known]
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    if near:
+    if near := close(name, names):
         return "did you mean " + " or ".join(f'"{n}"' for n in near) + "?"
     if not names:
         return f"there are no {what} here"

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from jaxmbs.io.errors import InputError, Problem, choices, problems_of
+from jaxmbs.io.errors import InputError, Problem, choices, close, problems_of
 from jaxmbs.model.field_rules import Kind
 
 
@@ -150,7 +150,9 @@ def _function(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, str):
         raise ValueError(f'needs the name of a function, such as "my_functions.drag", got {value!r}')
     if value not in known:
-        remedy = choices(value, known, "functions") if known else 'name its module: modules = ["my_functions.py"]'
+        module = value.partition(".")[0]
+        there = any(name.partition(".")[0] == module for name in known) or close(value, known)
+        remedy = choices(value, known, "functions") if there else f'name its module: modules = ["{module}.py"]'
         raise ValueError(f'there is no function "{value}"; {remedy}')
     return known[value]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -83,11 +83,14 @@ class WithParameters(Element):
         if given and not any(PARAMETERS in names_of(fn) for fn in functions):
             raise ModelError(f"{where} takes no `parameters`, but has {[*given]}; add the argument, or leave them out")
 
-    def with_parameters(self, fn: Callable[..., Any], values: Mapping[str, Any], dtype: Any) -> Callable[..., Any]:
-        """The function, given its parameters if it takes them; values: the numbers of the element by path."""
+    def with_parameters(
+        self, fn: Callable[..., Any], values: Mapping[str, Any], dtype: Any, further: Sequence[str] = ()
+    ) -> Callable[..., Any]:
+        """The function, given its parameters if it takes them; values: the numbers of the element by path; further: names of
+        those that it gets in addition."""
         if PARAMETERS not in names_of(fn):
             return fn
-        names = dict(self.parameters)  # the names alone count: pairs of names and kinds in a structure
+        names = (*further, *dict(self.parameters))  # in a structure, these are pairs of names and kinds
         return functools.partial(fn, parameters={name: _array(values[name], dtype) for name in names})
 
 

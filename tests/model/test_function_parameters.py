@@ -39,7 +39,9 @@ def pendulum(**added):
 
 def test_a_force_takes_its_parameters():
     """Those of the model: set, varied, differentiated; two elements with one function have numbers of their own."""
-    mech = pendulum(air=mbs.External(drag, parameters={"cd": 0.5}), water=mbs.External(drag, parameters={"cd": [2.0, 3.0]}))
+    mech = pendulum(
+        air=mbs.External(drag, parameters={"cd": 0.5}), water=mbs.External(drag, parameters={"cd": [2.0, 3.0]})
+    )
     model, q, v = mech.build(), jnp.array([0.1, 0.2]), jnp.array([1.0, -2.0])
     bare = pendulum().build()
     given = mbs.bias_forces(model, q, v) - mbs.bias_forces(bare, q, v)
@@ -72,7 +74,9 @@ def test_constraints_events_and_controllers_take_parameters():
         assert abs(run.v[-1, 0] - limit) < 1e-10
     mech = mbs.library.double_pendulum()
     mech.add_force("drive", mbs.JointSpring("shoulder", stiffness=1.0))
-    mech.add_controller("law", mbs.Controller(law, period=0.1, writes="drive.rest_coordinate", parameters={"gain": 2.0}))
+    mech.add_controller(
+        "law", mbs.Controller(law, period=0.1, writes="drive.rest_coordinate", parameters={"gain": 2.0})
+    )
 
     def end(gain):
         model = mbs.set(mech.build(), {"law.gain": gain})

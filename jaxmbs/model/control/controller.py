@@ -78,7 +78,7 @@ class Controller(WithParameters):
     are held until the next sample.
 
     fn(model, t, q, v, state, readings, key) -> (state, commands), written with jax.numpy; it may leave out key, and take
-    one more argument, `parameters`, such as its gains. model:
+    one more argument, `parameters`, such as its gains, which also has the period and the delay. model:
     with all states of elements and all commands as they are; state: a pytree of numbers as the one given here (a list of
     numbers is an array; all become floats), or None; readings: {name of a sensor: array} of those in `reads`; key: of
     jax.random, another one at each sample, from that of `simulate`. commands: one value for each parameter in `writes`
@@ -163,7 +163,7 @@ class Controller(WithParameters):
         *now, readings = seen
         kept = cast(Layout, self.state)
         given = (*now, kept.whole(jnp.zeros(0, dtype) if state is None else state), readings)
-        fn = self.with_parameters(self.fn, numbers, dtype)
+        fn = self.with_parameters(self.fn, {**numbers, "period": self.period}, dtype, ("period", "delay"))
         found = fn(*given, key) if self.takes_key else fn(*given)
         if not isinstance(found, tuple) or len(found) != 2:
             raise ModelError(f"{where}: fn returned {type(found).__name__}; return (state, commands)")

@@ -12,7 +12,7 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared, element, field, state
 from jaxmbs.model.given import Number, Vector
-from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.spatial import Matrix3, Vector3, to_quaternion, unit_quaternion
 from jaxmbs.spatial.scalar import Scalar
 
 Numbers = Mapping[str, Any]
@@ -137,6 +137,41 @@ class Imu(Sensor):
         noise = [s * z for s, z in zip((*p["noise"], *p["force_noise"]), now.normal, strict=True)]
         first = _shown(turning, p["scale"], p["bias"], noise[:3], p["limit"])
         return jnp.stack([*first, *_shown(force, p["force_scale"], p["force_bias"], noise[3:], p["force_limit"])])
+
+
+@element
+class StarTracker(Sensor):
+    """The attitude of a body as a quaternion w, x, y, z (4,), from body to world axes. The measured axes are those of the
+    body, turned about its own by the bias plus normal noise, both as small rotation vectors. The sign of the quaternion may
+    be either.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_sensor("tracker", mbs.StarTracker("lower", noise=(1e-5, 1e-5, 1e-4)))
+    >>> mbs.get(mech.build(), "tracker.noise").tolist()
+    [1e-05, 1e-05, 0.0001]
+    """
+
+    draws: ClassVar[int] = 3
+    noises: ClassVar[tuple[str, ...]] = ("noise",)
+    body: str = field(Kind.BODY, "", "body whose attitude it measures")
+    bias: Vector = field(Kind.VECTOR, "rad", "misalignment of the sensor", default=(0.0, 0.0, 0.0))
+    noise: Vector = field(
+        Kind.NOT_NEGATIVE_VECTOR, "rad", "standard deviation about each axis", default=(0.0, 0.0, 0.0)
+    )
+
+    def width(self, joints: Mapping[str, Any]) -> int:
+        return 4
+
+    def reading(self, p: Numbers, now: Motion) -> Any:
+        w, x, y, z = to_quaternion(now.rotation(self.body))
+        a, b, c = (0.5 * (e + s * n) for e, s, n in zip(p["bias"], p["noise"], now.normal, strict=True))
+        turned = (
+            w - x * a - y * b - z * c,
+            x + w * a + y * c - z * b,
+            y + w * b + z * a - x * c,
+            z + w * c + x * b - y * a,
+        )
+        return jnp.stack([jnp.asarray(e) for e in unit_quaternion(turned)])
 
 
 @element

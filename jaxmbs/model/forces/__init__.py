@@ -14,6 +14,7 @@ from jaxmbs.model.forces.joint_spring import JointSpring as JointSpring
 from jaxmbs.model.forces.joint_spring import TorsionSpring as TorsionSpring
 from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
 from jaxmbs.model.forces.motor import Motor as Motor
+from jaxmbs.model.forces.pulsed_thruster import PulsedThruster as PulsedThruster
 from jaxmbs.model.forces.pusher import Pusher as Pusher
 from jaxmbs.model.forces.reaction_wheel import ControlMomentGyro as ControlMomentGyro
 from jaxmbs.model.forces.reaction_wheel import ImbalancedWheel as ImbalancedWheel

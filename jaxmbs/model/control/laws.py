@@ -1,0 +1,151 @@
+"""Control laws: functions for `Controller`, whose gains are its `parameters`. A file names them "laws.<name>".
+
+Each is called as fn(model, t, q, v, state, readings, parameters) and uses the readings of the sensors in the order of
+`reads`; the commands are for the parameters in `writes`, in their order. Parameters with a default may be left out.
+
+>>> mech = mbs.library.double_pendulum()
+>>> mech.add_force("motor", mbs.Actuator("shoulder", lag=0.01))
+>>> mech.add_sensor("encoder", mbs.Encoder("shoulder"))
+>>> gains = {"stiffness": 80.0, "damping": 20.0}
+>>> law = mbs.Controller(mbs.laws.proportional_derivative, 0.01, reads="encoder", writes="motor.command", parameters=gains)
+>>> mech.add_controller("hold", law)
+>>> run = mbs.simulate(mech.build(), [0.3, 0.0], [0.0, 0.0], t_end=5.0, dt=0.01)
+>>> print(abs(run.q[-1, 0]) < 0.01)
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxmbs.model.errors import ModelError
+
+Parameters = Mapping[str, Any]
+
+
+def proportional_derivative(
+    model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
+) -> tuple[Any, Any]:
+    """One command from a reading (coordinate, rate), as that of an Encoder: -stiffness e - damping rate, where e is what the
+    coordinate differs from `target` (0), less a `dead_band` (0) on either side."""
+    place, rate = _first(readings, 2, "coordinate and rate")
+    error = _dead_band(place - parameters.get("target", 0.0), parameters.get("dead_band", 0.0))
+    return state, -_gain(parameters, "stiffness") * error - _gain(parameters, "damping") * rate
+
+
+def quaternion_feedback(
+    model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
+) -> tuple[Any, Any]:
+    """Torques that turn a body to an attitude, from readings of a StarTracker and then of an Imu, in body axes:
+    -stiffness e - damping w [Wie 1998, 7.3], where e is twice the vector part of the quaternion from the body to the
+    `target` (1, 0, 0, 0), on the shorter way, and w the angular velocity.
+
+    stiffness and damping are numbers, or three, by axis. axes: directions of the actuators one after another, by default
+    the three body axes; there is one command for each, those of least squares. For reaction wheels, whose torque is that
+    on the wheel, give them the opposite directions.
+    """
+    attitude, turning = _several(readings, (4, 3), "an attitude (4,) and an angular velocity (3,)")
+    a, b, c, d = jnp.asarray(parameters.get("target", (1.0, 0.0, 0.0, 0.0)), attitude.dtype)
+    w, x, y, z = attitude
+    whole = a * w + b * x + c * y + d * z
+    vector = jnp.stack([a * x - b * w - c * z + d * y, a * y - c * w - d * x + b * z, a * z - d * w - b * y + c * x])
+    error = 2 * jnp.where(whole < 0, -vector, vector)
+    torque = -_gain(parameters, "stiffness") * error - _gain(parameters, "damping") * turning[:3]
+    if "axes" not in parameters:
+        return state, tuple(torque)
+    axes = jnp.asarray(parameters["axes"]).reshape(-1, 3)
+    small = jnp.linalg.solve(axes.T @ axes, torque)
+    return state, tuple(axes @ small)
+
+
+def gain_table(
+    model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
+) -> tuple[Any, Any]:
+    """Commands -K x, where x are the readings of all sensors, one after another, and K is interpolated linearly between
+    the `times`: gains has the matrices of these times, row by row, one row for each command."""
+    x = jnp.concatenate([jnp.ravel(r) for r in readings.values()])
+    times = jnp.atleast_1d(_gain(parameters, "times"))
+    table = jnp.atleast_1d(_gain(parameters, "gains"))
+    if table.size % (times.size * x.size):
+        raise ModelError(
+            f"gain_table: {table.size} gains for {times.size} times and {x.size} readings; give a whole number of rows of "
+            f"{x.size} for every time"
+        )
+    table = table.reshape(times.size, -1, x.size)
+    if times.size == 1:
+        return state, tuple(-table[0] @ x)
+    k = jnp.clip(jnp.searchsorted(times, t, side="right", method="compare_all") - 1, 0, times.size - 2)
+    part = jnp.clip((t - times[k]) / (times[k + 1] - times[k]), 0.0, 1.0)
+    return state, tuple(-((1 - part) * table[k] + part * table[k + 1]) @ x)
+
+
+def pulse_width(
+    model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
+) -> tuple[Any, Any]:
+    """Pulses of two opposite PulsedThrusters, for writes = ("plus.start", "plus.width", "minus.start", "minus.width").
+
+    The demand is that of `proportional_derivative`, as a share of `full`, the torque or force of a thruster that fires all
+    the time; the pulse lasts this share of the controller's period, and begins with its delay after the sample. While the
+    demand is full, a pulse goes on: its start stays. state: (0, 0, 0, 0), the pulses before.
+    """
+    _, demand = proportional_derivative(model, t, q, v, state, readings, parameters)
+    period, begin = _gain(parameters, "period"), t + _gain(parameters, "delay")
+    share = jnp.clip(demand / _gain(parameters, "full"), -1.0, 1.0)
+    out = []
+    for side, (start, width) in zip((share, -share), jnp.reshape(state, (2, 2)), strict=True):
+        own = jnp.maximum(side, 0.0) * period
+        ends, near = start + width, 1e-6 * period
+        goes_on = (width > 0) & (own > 0) & (jnp.abs(ends - begin) < near)
+        out += [jnp.where(goes_on, start, begin), jnp.where(goes_on, begin - start + own, own)]
+    return jnp.stack(out), tuple(out)
+
+
+def pulse_width_pulse_frequency(
+    model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
+) -> tuple[Any, Any]:
+    """Two opposite thrusters that are on or off, for writes = ("plus.thrust", "minus.thrust"): a pulse-width
+    pulse-frequency modulator [Wie 1998, 7.6].
+
+    The demand e is that of `proportional_derivative`, as a share of `full`. A filter of first order, with the `gain` (1)
+    and the time constant `lag`, has the input e - u; u is +-1 from where its output reaches +-`on` until it falls below
+    `off`, and at least for `minimum` (0); `thrust` is what a thruster gets while it is on. The filter is computed exactly
+    from sample to sample, and thrusters switch at samples: let the controller sample often. state: (0, 0, 0, 0): output,
+    u, time of the last sample, time at which u changed.
+    """
+    _, demand = proportional_derivative(model, t, q, v, state, readings, parameters)
+    output, u, before, since = state
+    error = demand / _gain(parameters, "full") - u
+    kept = jnp.exp(-jnp.maximum(t - before, 0.0) / _gain(parameters, "lag"))
+    output = kept * output + (1 - kept) * parameters.get("gain", 1.0) * error
+    fires = jnp.where(output >= _gain(parameters, "on"), 1.0, jnp.where(output <= -_gain(parameters, "on"), -1.0, 0.0))
+    holds = (u != 0) & ((u * output > _gain(parameters, "off")) | (t - since < parameters.get("minimum", 0.0)))
+    new = jnp.where(holds, u, fires)
+    state = jnp.stack([output, new, jnp.asarray(t, output.dtype), jnp.where(new == u, since, t)])
+    thrust = _gain(parameters, "thrust")
+    return state, (jnp.where(new > 0, thrust, 0.0), jnp.where(new < 0, thrust, 0.0))
+
+
+def _dead_band(x: Any, width: Any) -> Any:
+    """x less the width on either side of zero, 0 within it."""
+    return jnp.where(x > width, x - width, jnp.where(x < -width, x + width, 0.0))
+
+
+def _gain(parameters: Parameters, name: str) -> Any:
+    if name not in parameters:
+        raise ModelError(f"the law needs the parameter {name!r}; it has {sorted(parameters)}")
+    return parameters[name]
+
+
+def _first(readings: Any, size: int, what: str) -> Any:
+    return _several(readings, (size,), what)[0][:size]
+
+
+def _several(readings: Any, sizes: tuple[int, ...], what: str) -> list[Any]:
+    found = [jnp.ravel(x) for x in readings.values()]
+    if len(found) < len(sizes) or any(x.size < n for x, n in zip(found, sizes, strict=False)):
+        shapes = {name: jnp.shape(x) for name, x in readings.items()}
+        raise ModelError(f"the law needs readings of {what}; those in `reads` have the shapes {shapes}")
+    return found[: len(sizes)]
