@@ -76,6 +76,7 @@ from jaxmbs.model.forces import Actuator as Actuator
 from jaxmbs.model.forces import Bushing as Bushing
 from jaxmbs.model.forces import Cable as Cable
 from jaxmbs.model.forces import CentralGravity as CentralGravity
+from jaxmbs.model.forces import ClearanceHinge as ClearanceHinge
 from jaxmbs.model.forces import Connector as Connector
 from jaxmbs.model.forces import Contact as Contact
 from jaxmbs.model.forces import ControlMomentGyro as ControlMomentGyro
@@ -83,6 +84,8 @@ from jaxmbs.model.forces import Cylinder as Cylinder
 from jaxmbs.model.forces import Damper as Damper
 from jaxmbs.model.forces import External as External
 from jaxmbs.model.forces import Friction as Friction
+from jaxmbs.model.forces import Gimbal as Gimbal
+from jaxmbs.model.forces import HystereticSpring as HystereticSpring
 from jaxmbs.model.forces import ImbalancedWheel as ImbalancedWheel
 from jaxmbs.model.forces import JointSpring as JointSpring
 from jaxmbs.model.forces import LinearSpring as LinearSpring
@@ -91,6 +94,9 @@ from jaxmbs.model.forces import Plane as Plane
 from jaxmbs.model.forces import PulsedThruster as PulsedThruster
 from jaxmbs.model.forces import Pusher as Pusher
 from jaxmbs.model.forces import ReactionWheel as ReactionWheel
+from jaxmbs.model.forces import Rotor as Rotor
+from jaxmbs.model.forces import SecondOrderActuator as SecondOrderActuator
+from jaxmbs.model.forces import Servo as Servo
 from jaxmbs.model.forces import Slosh as Slosh
 from jaxmbs.model.forces import Sphere as Sphere
 from jaxmbs.model.forces import Thruster as Thruster

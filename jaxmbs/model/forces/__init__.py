@@ -5,11 +5,14 @@ from jaxmbs.model.forces.base import Force as Force
 from jaxmbs.model.forces.bushing import Bushing as Bushing
 from jaxmbs.model.forces.cable import Cable as Cable
 from jaxmbs.model.forces.central_gravity import CentralGravity as CentralGravity
+from jaxmbs.model.forces.clearance_hinge import ClearanceHinge as ClearanceHinge
 from jaxmbs.model.forces.connector import Connector as Connector
 from jaxmbs.model.forces.contact import Contact as Contact
 from jaxmbs.model.forces.damper import Damper as Damper
 from jaxmbs.model.forces.external import External as External
 from jaxmbs.model.forces.friction import Friction as Friction
+from jaxmbs.model.forces.gimbal import Gimbal as Gimbal
+from jaxmbs.model.forces.hysteretic_spring import HystereticSpring as HystereticSpring
 from jaxmbs.model.forces.joint_spring import JointSpring as JointSpring
 from jaxmbs.model.forces.joint_spring import TorsionSpring as TorsionSpring
 from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
@@ -19,6 +22,10 @@ from jaxmbs.model.forces.pusher import Pusher as Pusher
 from jaxmbs.model.forces.reaction_wheel import ControlMomentGyro as ControlMomentGyro
 from jaxmbs.model.forces.reaction_wheel import ImbalancedWheel as ImbalancedWheel
 from jaxmbs.model.forces.reaction_wheel import ReactionWheel as ReactionWheel
+from jaxmbs.model.forces.rotor import GearedRotor as GearedRotor
+from jaxmbs.model.forces.rotor import Rotor as Rotor
+from jaxmbs.model.forces.second_order_actuator import SecondOrderActuator as SecondOrderActuator
+from jaxmbs.model.forces.servo import Servo as Servo
 from jaxmbs.model.forces.slosh import Slosh as Slosh
 from jaxmbs.model.forces.surfaces import Cylinder as Cylinder
 from jaxmbs.model.forces.surfaces import Plane as Plane
