@@ -22,6 +22,8 @@ slow = pytest.mark.slow
         ("cubesat_dispenser", ["out"], 1e-7),
         pytest.param("fairing_halves", ["springs_out", "off_left", "off_right"], 1e-4, marks=slow),
         ("booster_separation", ["strut_opens", "hinge_opens"], 1e-2),  # of megajoules
+        ("hot_staging", ["clamps_open"], 50.0),  # of megajoules
+        ("detumbling", [], 1e-9),
         pytest.param("satellite_release", ["go_1", "go_2", "go_3", "go_4"], 1e-5, marks=slow),
         pytest.param(
             "solar_array_deployment",

@@ -43,9 +43,9 @@ def quaternion_feedback(
     -stiffness e - damping w [Wie 1998, 7.3], where e is twice the vector part of the quaternion from the body to the
     `target` (1, 0, 0, 0), on the shorter way, and w the angular velocity.
 
-    stiffness and damping are numbers, or three, by axis. axes: directions of the actuators one after another, by default
-    the three body axes; there is one command for each, those of least squares. For reaction wheels, whose torque is that
-    on the wheel, give them the opposite directions.
+    stiffness and damping are numbers, or three, by axis. axes: the torque on the body for a command of 1, three numbers for
+    each command, by default the three body axes; the commands are those of least squares. For a reaction wheel, whose
+    torque is that on the wheel, it is the opposite of its axis; for a gimbal, thrust times lever.
     """
     attitude, turning = _several(readings, (4, 3), "an attitude (4,) and an angular velocity (3,)")
     a, b, c, d = jnp.asarray(parameters.get("target", (1.0, 0.0, 0.0, 0.0)), attitude.dtype)
@@ -57,8 +57,9 @@ def quaternion_feedback(
     if "axes" not in parameters:
         return state, tuple(torque)
     axes = jnp.asarray(parameters["axes"]).reshape(-1, 3)
-    small = jnp.linalg.solve(axes.T @ axes, torque)
-    return state, tuple(axes @ small)
+    if len(axes) < 3:
+        return state, tuple(jnp.linalg.solve(axes @ axes.T, axes @ torque))
+    return state, tuple(axes @ jnp.linalg.solve(axes.T @ axes, torque))
 
 
 def gain_table(
