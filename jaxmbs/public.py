@@ -99,6 +99,7 @@ from jaxmbs.model.forces import SecondOrderActuator as SecondOrderActuator
 from jaxmbs.model.forces import Servo as Servo
 from jaxmbs.model.forces import Slosh as Slosh
 from jaxmbs.model.forces import Sphere as Sphere
+from jaxmbs.model.forces import TabulatedSpring as TabulatedSpring
 from jaxmbs.model.forces import Thruster as Thruster
 from jaxmbs.model.forces import TorsionSpring as TorsionSpring
 from jaxmbs.model.joints import Carried as Carried

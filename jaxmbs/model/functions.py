@@ -14,7 +14,7 @@ import numpy as np
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared, element, field
-from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.given import Number, Vector, shape_of
 
 ORDER = ("model", "t", "q", "v")
 PARAMETERS = "parameters"
@@ -58,7 +58,7 @@ class WithParameters(Element):
     """Base of the elements that have functions: numbers that the functions take as one more argument, `parameters`, a
     dictionary by name. They are parameters of the model, "<name>.<key>": set, varied and dispersed as all others."""
 
-    parameters: Mapping[str, Number | Vector] = field(
+    parameters: Mapping[str, Number | Vector] | tuple[Any, ...] = field(
         Kind.NUMBERS,
         "",
         "numbers and lists of numbers by name, which the function takes as `parameters`",
@@ -78,7 +78,8 @@ class WithParameters(Element):
             if not isinstance(name, str) or not name.isidentifier() or name in own:
                 why = f"is a field of {type(self).__name__}" if name in own else "is not a name"
                 raise ModelError(f"{where}: the parameter {name!r} {why}; choose another name")
-            if np.ndim(value) > 1 or (np.ndim(value) == 1 and not np.size(value)):
+            shape = shape_of(value)
+            if len(shape) > 1 or shape == (0,):
                 raise ModelError(f"{where}: the parameter {name!r} is {value!r}; pass a number or a list of numbers")
         if given and not any(PARAMETERS in names_of(fn) for fn in functions):
             raise ModelError(f"{where} takes no `parameters`, but has {[*given]}; add the argument, or leave them out")

@@ -8,6 +8,7 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import read
+from tests.cases import relative
 from tests.study.conftest import CART
 
 EXTENSIONS, FORCES = (0.0, 0.1, 0.3), (50.0, -10.0, -20.0)
@@ -159,3 +160,26 @@ def test_the_file_belongs_to_the_study(tmp_path):
 def test_a_wrong_column_is_an_error_with_its_path(old, new, said, tmp_path):
     with pytest.raises(InputError, match=said):
         mbs.load(written(tmp_path, old, new))
+
+
+def test_a_tabulated_spring_follows_its_table():
+    """With an affine table it is a linear spring; the energy is kept beyond both ends of a table with corners."""
+    at = {"point_a": (0.1, 0.0, 0.0), "point_b": (1.0, 0.5, 0.0)}
+    table = {"lengths": (0.2, 3.0), "forces": (40.0 * (0.2 - 0.7), 40.0 * (3.0 - 0.7))}
+    straps = (
+        mbs.TabulatedSpring("a", "world", **at, damping=3.0, **table),
+        mbs.LinearSpring("a", "world", **at, damping=3.0, stiffness=40.0, rest_length=0.7),
+    )
+    found = []
+    for strap in straps:
+        mech = mbs.Mechanism("pair", gravity=(0.0, 0.0, 0.0))
+        mech.add_body("a", mass=2.0, inertia=(0.1, 0.1, 0.1))
+        mech.add_joint("flight", mbs.Free(), "world", "a")
+        mech.add_force("strap", strap)
+        found.append(mbs.forward_dynamics(mech.build(), [0, 0.1, 0, 0.9, 0.1, 0.2, 0.3], [0.3, 0, 0.5, 0.2, 0.0, 1.0]))
+    assert relative(*found) < 1e-13
+    strap = mbs.TabulatedSpring("b", "world", point_b=(0, 0.7, 0), lengths=(0.8, 1.0, 1.2), forces=(-10.0, 0.0, 30.0))
+    run = mbs.simulate(slider(strap), [0.0], [3.0], t_end=1.5, dt=0.005)
+    assert run.status == mbs.Status.OK and np.abs(run.energy_error).max() < 1e-6
+    length = np.sqrt(np.asarray(run.q)[:, 0] ** 2 + 0.49)
+    assert length.min() < 0.75 and length.max() > 1.3

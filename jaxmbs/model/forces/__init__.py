@@ -31,4 +31,5 @@ from jaxmbs.model.forces.surfaces import Cylinder as Cylinder
 from jaxmbs.model.forces.surfaces import Plane as Plane
 from jaxmbs.model.forces.surfaces import Sphere as Sphere
 from jaxmbs.model.forces.surfaces import Surface as Surface
+from jaxmbs.model.forces.tabulated_spring import TabulatedSpring as TabulatedSpring
 from jaxmbs.model.forces.thruster import Thruster as Thruster

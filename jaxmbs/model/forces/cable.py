@@ -43,9 +43,7 @@ class Cable(LinearSpring):
         return tension
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
-        pull = self._line(p, scene)[2] * self._tension(p, scene)
-        loads.force(self.body_a, pull, p["point_a"])
-        loads.force(self.body_b, -pull, p["point_b"])
+        self._pull_along(loads, p, self._line(p, scene)[2] * self._tension(p, scene))
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         stretch = self._pull(p, scene)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
@@ -49,7 +49,8 @@ class Rotor(Force):
         mech.add_body(f"{name}_rotor", 0.0)
         place = Pose().turned_to(self.axis)
         mech.add_joint(f"{name}_spin", Revolute((0, 0, 1)), self.body, f"{name}_rotor", parent_pose=place)
-        mech.add_constraint(f"{name}_gear", Coupling(f"{name}_spin", self.joint, (0.0, self.ratio)))
+        coefficients: Any = (0.0, self.ratio)
+        mech.add_constraint(f"{name}_gear", Coupling(f"{name}_spin", self.joint, coefficients))
         return made
 
 
