@@ -21,6 +21,7 @@ from jaxmbs.dynamics import body_velocities as body_velocities
 from jaxmbs.dynamics import constrained_dynamics as constrained_dynamics
 from jaxmbs.dynamics import constraint_jacobian as constraint_jacobian
 from jaxmbs.dynamics import constraint_rows as constraint_rows
+from jaxmbs.dynamics import element_forces as element_forces
 from jaxmbs.dynamics import energy as energy
 from jaxmbs.dynamics import forward_dynamics as forward_dynamics
 from jaxmbs.dynamics import impact as impact
@@ -32,6 +33,7 @@ from jaxmbs.dynamics import joint_reactions as joint_reactions
 from jaxmbs.dynamics import mass_matrix as mass_matrix
 from jaxmbs.dynamics import momentum as momentum
 from jaxmbs.dynamics import rates as rates
+from jaxmbs.dynamics import velocities as velocities
 from jaxmbs.io import from_mjcf as from_mjcf
 from jaxmbs.io import from_urdf as from_urdf
 from jaxmbs.io import load as load

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -11,8 +12,10 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.dynamics.trees import rates
-from jaxmbs.model import Mode, Model
-from jaxmbs.model.given import Accelerations, Coordinates, Number, Rates
+from jaxmbs.model import Mode, Model, ModelError
+from jaxmbs.model.errors import unknown
+from jaxmbs.model.given import Accelerations, Coordinates, Number, Rates, shape_of
+from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
 from jaxmbs.spatial import ZERO3
 
@@ -59,3 +62,48 @@ def body_accelerations(
     t = jnp.asarray(t, dtype)
     now, along = (q, v, t), (rates(model, q, v, t=t), a, jnp.ones((), dtype))
     return jax.jvp(lambda q, v, t: _velocities(model, q, v, t), now, along)[1]
+
+
+def velocities(
+    model: Model, q: Coordinates, bodies: Mapping[str, Sequence[float] | jax.Array], *, t: Number = 0.0
+) -> Float[jax.Array, " nv"]:
+    """Velocities (nv,) with which bodies move as given in world axes, for the start of a run.
+
+    bodies: {name: (6,)}, angular velocity [rad/s], then the velocity [m/s] of the origin of the body's frame. What this
+    leaves open is as slow as it can be (least norm). Raises ModelError for unknown names, for wrong shapes, and, unless the
+    numbers are traced, if the joints do not allow this motion.
+
+    >>> mech = mbs.Mechanism("satellite")
+    >>> mech.add_body("bus", mass=1.0, inertia=(1.0, 1.0, 1.0))
+    >>> mech.add_joint("flight", mbs.Free(), "world", "bus")
+    >>> upside_down = [0, 0, 0, 0.0, 1.0, 0, 0]
+    >>> print(mbs.velocities(mech.build(), upside_down, {"bus": [0, 0, 0.1, 0, 0, 2.0]}).round(6))
+    [ 0.   0.  -0.1  0.   0.  -2. ]
+    """
+    names, rows, wanted = list(model.body_names), [], []
+    for name, given in bodies.items():
+        if name not in names:
+            raise unknown("body", name, names, "velocities")
+        if (shape := shape_of(given)) != (6,):
+            raise ModelError(
+                f"velocities: {name!r} has shape {shape}; pass 6 numbers, angular velocity first"
+            )
+        rows.append(names.index(name))
+        wanted.append(jnp.asarray(given, float))
+    if not rows:
+        raise ModelError("velocities: name at least one body, {name: (6,)}")
+    still = jnp.zeros(model.nv)
+    picked = jnp.asarray(rows)
+
+    def twists(v: jax.Array) -> jax.Array:
+        return body_velocities(model, q, v, t=t)[picked].reshape(-1)
+
+    moving, target = twists(still), jnp.concatenate(wanted)
+    J = jax.jacfwd(twists)(still)
+    v = jnp.linalg.lstsq(J, target - moving)[0]
+    missed = jnp.abs(twists(v) - target).max()
+    if not is_traced(missed) and missed > jnp.finfo(v.dtype).eps ** 0.5 * (1 + jnp.abs(target).max()):
+        raise ModelError(
+            f"velocities: the joints do not allow the motion of {', '.join(bodies)}; the nearest differs by {missed:.3g}"
+        )
+    return v

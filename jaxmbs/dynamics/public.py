@@ -2,6 +2,7 @@
 
 from jaxmbs.dynamics.body_motion import body_accelerations as body_accelerations
 from jaxmbs.dynamics.body_motion import body_velocities as body_velocities
+from jaxmbs.dynamics.body_motion import velocities as velocities
 from jaxmbs.dynamics.bond_graph.elements import Bond as Bond
 from jaxmbs.dynamics.bond_graph.elements import Vertex as Vertex
 from jaxmbs.dynamics.bond_graph.graph import BondGraph as BondGraph
@@ -11,6 +12,7 @@ from jaxmbs.dynamics.constrained.public import constraint_jacobian as constraint
 from jaxmbs.dynamics.constrained.public import constraint_rows as constraint_rows
 from jaxmbs.dynamics.constrained.public import impact as impact
 from jaxmbs.dynamics.constrained.public import joint_impulses as joint_impulses
+from jaxmbs.dynamics.element_forces import element_forces as element_forces
 from jaxmbs.dynamics.formulations.bias_parts import BiasSplit as BiasSplit
 from jaxmbs.dynamics.formulations.bias_parts import bias_split as bias_split
 from jaxmbs.dynamics.formulations.configuration import BodyLoads as BodyLoads

@@ -21,8 +21,9 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.kinematics import displaced, world_placements
 from jaxmbs.dynamics.state.tree import UNROLLED, Tree
-from jaxmbs.model import Mode, Model, ModelError, Pose
+from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates, Triple
+from jaxmbs.model.pose import BodyPoses
 from jaxmbs.model.shapes import Float
 from jaxmbs.spatial import Transform, Vector3
 from jaxmbs.spatial.factorization import solve
@@ -45,16 +46,16 @@ def _scalar(state: State, x: Any) -> jax.Array:
 
 
 @compiles_itself()
-def body_poses(model: Model, q: Coordinates, *, t: Number = 0.0, mode: Mode | None = None) -> Pose:
+def body_poses(model: Model, q: Coordinates, *, t: Number = 0.0, mode: Mode | None = None) -> BodyPoses:
     """Poses of all bodies in the world.
 
-    q (nq,). Returns a Pose with position (n, 3) [m] and rotation (n, 3, 3), body to world, in the order of
-    model.body_names. Raises ModelError for a wrong shape.
+    q (nq,). Returns position (n, 3) [m] and rotation (n, 3, 3), body to world, in the order of model.body_names; the name
+    of a body gives its Pose. Raises ModelError for a wrong shape.
 
     >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.body_poses(model, [0.5, 0.3]).position.round(3))
-    [[ 0.     0.     0.   ]
-     [ 0.479  0.    -0.878]]
+    >>> poses = mbs.body_poses(model, [0.5, 0.3])
+    >>> print(poses["lower"].position.round(3), poses.position.shape)
+    [ 0.479  0.    -0.878] (2, 3)
     """
     state = _state(model, q, None, t, None)
     tree = state.tree
@@ -65,7 +66,7 @@ def body_poses(model: Model, q: Coordinates, *, t: Number = 0.0, mode: Mode | No
         return jnp.stack([jnp.stack([jnp.asarray(x, tree.dtype) for x in row]) for row in rows])
 
     R = table([list(T.rotation) for T in bodies])
-    return Pose(table([list(T.position) for T in bodies]), R.reshape(-1, 3, 3))
+    return BodyPoses(table([list(T.position) for T in bodies]), R.reshape(-1, 3, 3), tuple(model.body_names))
 
 
 @compiles_itself("body")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
 import numpy as np
 
+from jaxmbs.model.errors import unknown
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
@@ -44,3 +46,20 @@ class Pose:
         given = np.asarray(self.rotation, float)
         R = given if given.ndim == 2 else np.array([*from_quaternion(given.tolist())]).reshape(3, 3)
         return Pose(self.position, R @ np.stack([x, np.cross(z, x), z], axis=1))
+
+
+@dataclasses.dataclass(frozen=True)
+class BodyPoses(Pose):
+    """Poses of bodies in the world: position (..., n, 3) and rotation (..., n, 3, 3), and by name the Pose of one."""
+
+    names: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Pose:
+        """The Pose of a body, with the same leading axes. Raises ModelError for an unknown name."""
+        if name not in self.names:
+            raise unknown("body", name, self.names, "poses")
+        k = self.names.index(name)
+        return Pose(self.position[..., k, :], self.rotation[..., k, :, :])
+
+
+jax.tree_util.register_dataclass(BodyPoses, data_fields=["position", "rotation"], meta_fields=["names"])

@@ -67,3 +67,25 @@ def test_a_rotation_about_an_axis():
 def test_what_is_no_rotation(axes, angles, said):
     with pytest.raises(mbs.ModelError, match=said):
         mbs.rotation(axes, angles)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_velocities_from_those_of_bodies(seed):
+    mechanism, rng = random_mechanism(seed, 5), np.random.default_rng(seed)
+    model, q = build(mechanism), random_q(mechanism, rng)
+    v = rng.normal(size=model.nv)
+    twists = mbs.body_velocities(model, q, v)
+    found = mbs.velocities(model, q, dict(zip(model.body_names, twists, strict=True)))
+    np.testing.assert_allclose(found, v, rtol=1e-9, atol=1e-9)
+
+
+def test_velocities_that_joints_do_not_allow_are_refused():
+    model = mbs.library.double_pendulum().build()
+    with pytest.raises(mbs.ModelError, match="joints do not allow the motion of lower; the nearest differs by 1"):
+        mbs.velocities(model, [0.1, 0.2], {"lower": [0, 0, 0, 0, 1.0, 0]})
+    with pytest.raises(mbs.ModelError, match="pass 6 numbers"):
+        mbs.velocities(model, [0.1, 0.2], {"lower": [0, 0, 1.0]})
+    with pytest.raises(mbs.ModelError, match="no body named 'lowr'"):
+        mbs.velocities(model, [0.1, 0.2], {"lowr": [0, 0, 1.0]})
+    found = jax.jit(lambda w: mbs.velocities(model, [0.1, 0.2], {"upper": [0, w, 0, 0, 0, 0]}))(0.5)
+    np.testing.assert_allclose(found, [0.5, 0.0], atol=1e-12)

@@ -140,3 +140,25 @@ def test_a_command_that_is_sampled_moves_the_drive_onto_its_limit():
         found.append(want)
     np.testing.assert_allclose(run.states["drive.force"], found, rtol=1e-5, atol=1e-5)  # of the method
     assert np.abs(run.energy_error).max() < 1e-7
+
+
+def test_three_wheels_turn_a_satellite_as_in_basilisk():
+    """The attitude (MRP) after a second that Basilisk's test of its balanced reaction wheels expects: torques for half of
+    it, then none [Basilisk, test_reactionWheelStateEffector_integrated]. Gravity acts on the centre of mass there."""
+    rpm = 2 * np.pi / 60
+    mech = mbs.Mechanism("satellite", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("bus", mass=750.0, com=(-0.0002, 0.0001, 0.1), inertia=(900.0, 800.0, 600.0))
+    mech.add_joint("flight", mbs.Free(), "world", "bus")
+    w = np.array([0.08, 0.01, 0.0])
+    for k, (speed, torque) in enumerate(((500.0, 0.2), (200.0, 0.1), (-150.0, -0.5))):
+        inertia = 100.0 / (6000.0 * rpm)
+        wheel = mbs.ReactionWheel("bus", axis=np.eye(3)[k], inertia=inertia, torque=torque, limit=0.2,
+                                  momentum=inertia * (speed * rpm + w[k]))  # fmt: skip
+        mech.add_force(f"wheel_{k}", wheel)
+    model, q, v = mech.build(), np.array([0, 0, 0, 1.0, 0, 0, 0]), np.array([*w, 0, 0, 0])
+    for _ in range(2):
+        run = mbs.simulate(model, q, v, t_end=0.5, dt=0.01)
+        q, v, last = run.q[-1], run.v[-1], {name: x[-1] for name, x in run.states.items()}
+        model = mbs.set(model, {**last, **{f"wheel_{k}.torque": 0.0 for k in range(3)}})
+    sigma = q[4:7] / (1 + q[3])
+    np.testing.assert_allclose(sigma, [1.99853994e-02, 2.45647716e-03, 8.45356279e-06], rtol=1e-8, atol=2e-12)

@@ -10,7 +10,7 @@ import jax
 
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
-from jaxmbs.dynamics.state.scene import TreeScene, action, elements
+from jaxmbs.dynamics.state.scene import TreeScene, action, elements, stored_action
 from jaxmbs.spatial import ZERO_MOTION
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, vanishes, where
@@ -31,7 +31,7 @@ def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
         whole = _efforts(state.scene, action(element, numbers, seen))
         stores = not vanishes(element.potential(numbers, seen))
         if stores:
-            stored = _efforts(at_rest, action(element, numbers, at_rest.of(name, element)))
+            stored = _efforts(at_rest, stored_action(element, numbers, at_rest.of(name, element)))
             yield "store", "C", name, _switched(stored, on)
             whole = {n: tuple(x - y for x, y in zip(f, stored[n], strict=True)) for n, f in whole.items()}
         if not vanishes(element.power(numbers, seen)):

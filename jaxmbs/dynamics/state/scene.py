@@ -141,6 +141,14 @@ def action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, 
     return loads.on_body, loads.on_joint, loads.on_all
 
 
+@kernel
+def stored_action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
+    """The same of the part that has the potential, in a scene at rest."""
+    loads = Loads(scene)
+    element.apply_stored(numbers, scene, loads)
+    return loads.on_body, loads.on_joint, loads.on_all
+
+
 def force_on_first(element: Element, on_body: Mapping[str, Force], scene: Scene) -> Vector3 | None:
     """The force, in link axes, on the first body that an element names, or on the first body of the tree if it acts on all
     bodies; None if it acts on no body. on_body: from `action`, whose order is not that of the element."""

@@ -133,6 +133,10 @@ class Force(Element):
         """Add the wrenches and generalized forces of the element to `loads`."""
         raise NotImplementedError
 
+    def apply_stored(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        """Add the part of the loads that has the potential; the scene is at rest, where it usually is the whole."""
+        self.apply(p, scene, loads)
+
     @property
     def cornered(self) -> bool:
         """Whether the force may have corners or instants at which it is not smooth."""

@@ -55,6 +55,10 @@ class HystereticSpring(Directed):
         s, _, direction, on_a = self._motion(p, scene)
         self._apply_along(loads, p, p["preload"] - p["stiffness"] * s - p["friction"] * p["z"], direction, on_a)
 
+    def apply_stored(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        s, _, direction, on_a = self._motion(p, scene)
+        self._apply_along(loads, p, p["preload"] - p["stiffness"] * s, direction, on_a)
+
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         """Energy [J] of the elastic part."""
         s = self._motion(p, scene)[0]

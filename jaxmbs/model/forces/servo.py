@@ -93,6 +93,9 @@ class Servo(Force):
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         loads.joint(self.joint, (self._forces(p, scene)[1],))
 
+    def apply_stored(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        loads.joint(self.joint, (self._forces(p, scene)[0],))
+
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         wound = p["position"] - scene.coordinates(self.joint)[0]
         free = 0.5 * p["play"]
