@@ -14,7 +14,7 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.dynamics.trees import rates
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.given import Accelerations, Coordinates, Number, Rates, shape_of
+from jaxmbs.model.given import Accelerations, Coordinates, Number, Rates
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
 from jaxmbs.spatial import ZERO3
@@ -85,9 +85,7 @@ def velocities(
         if name not in names:
             raise unknown("body", name, names, "velocities")
         if (shape := shape_of(given)) != (6,):
-            raise ModelError(
-                f"velocities: {name!r} has shape {shape}; pass 6 numbers, angular velocity first"
-            )
+            raise ModelError(f"velocities: {name!r} has shape {shape}; pass 6 numbers, angular velocity first")
         rows.append(names.index(name))
         wanted.append(jnp.asarray(given, float))
     if not rows:
