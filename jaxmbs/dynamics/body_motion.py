@@ -84,10 +84,11 @@ def velocities(
     for name, given in bodies.items():
         if name not in names:
             raise unknown("body", name, names, "velocities")
-        if (shape := shape_of(given)) != (6,):
-            raise ModelError(f"velocities: {name!r} has shape {shape}; pass 6 numbers, angular velocity first")
+        twist = jnp.asarray(given, float)
+        if twist.shape != (6,):
+            raise ModelError(f"velocities: {name!r} has shape {twist.shape}; pass 6 numbers, angular velocity first")
         rows.append(names.index(name))
-        wanted.append(jnp.asarray(given, float))
+        wanted.append(twist)
     if not rows:
         raise ModelError("velocities: name at least one body, {name: (6,)}")
     still = jnp.zeros(model.nv)
