@@ -88,4 +88,4 @@ def test_velocities_that_joints_do_not_allow_are_refused():
     with pytest.raises(mbs.ModelError, match="no body named 'lowr'"):
         mbs.velocities(model, [0.1, 0.2], {"lowr": [0, 0, 1.0]})
     found = jax.jit(lambda w: mbs.velocities(model, [0.1, 0.2], {"upper": [0, w, 0, 0, 0, 0]}))(0.5)
-    np.testing.assert_allclose(found, [0.5, 0.0], atol=1e-12)
+    np.testing.assert_allclose(found, [-0.5, 0.0], atol=1e-12)
