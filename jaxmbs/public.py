@@ -14,6 +14,7 @@ from jaxmbs.batching import explain as explain
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import rows as rows
 from jaxmbs.batching import use_all_cores as use_all_cores
+from jaxmbs.dynamics import ElementForce as ElementForce
 from jaxmbs.dynamics import bias_forces as bias_forces
 from jaxmbs.dynamics import body_accelerations as body_accelerations
 from jaxmbs.dynamics import body_poses as body_poses
@@ -38,6 +39,7 @@ from jaxmbs.io import from_mjcf as from_mjcf
 from jaxmbs.io import from_urdf as from_urdf
 from jaxmbs.io import load as load
 from jaxmbs.io import save as save
+from jaxmbs.model import BodyPoses as BodyPoses
 from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mode as Mode
 from jaxmbs.model import Model as Model

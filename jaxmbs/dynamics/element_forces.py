@@ -18,7 +18,13 @@ from jaxmbs.model.shapes import Float
 
 class ElementForce(NamedTuple):
     """The action of one force element. wrenches (n, 6): on all bodies in world axes, torque [N m] about the origin of the
-    body's frame, then force [N]; generalized (nv,): what it does to joints of the tree besides, along v."""
+    body's frame, then force [N]; generalized (nv,): what it does to joints of the tree besides, along v.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_force("coil", mbs.JointSpring("elbow", stiffness=5.0))
+    >>> print(mbs.element_forces(mech.build(), [0.0, 0.2], [0.0, 0.0])["coil"].generalized)
+    [ 0. -1.]
+    """
 
     wrenches: Float[jax.Array, "bodies 6"]
     generalized: Float[jax.Array, " nv"]

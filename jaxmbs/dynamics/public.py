@@ -12,6 +12,7 @@ from jaxmbs.dynamics.constrained.public import constraint_jacobian as constraint
 from jaxmbs.dynamics.constrained.public import constraint_rows as constraint_rows
 from jaxmbs.dynamics.constrained.public import impact as impact
 from jaxmbs.dynamics.constrained.public import joint_impulses as joint_impulses
+from jaxmbs.dynamics.element_forces import ElementForce as ElementForce
 from jaxmbs.dynamics.element_forces import element_forces as element_forces
 from jaxmbs.dynamics.formulations.bias_parts import BiasSplit as BiasSplit
 from jaxmbs.dynamics.formulations.bias_parts import bias_split as bias_split

@@ -13,5 +13,6 @@ from jaxmbs.model.model import free as free
 from jaxmbs.model.model import get as get
 from jaxmbs.model.model import set as set
 from jaxmbs.model.model import vary as vary
+from jaxmbs.model.pose import BodyPoses as BodyPoses
 from jaxmbs.model.pose import Pose as Pose
 from jaxmbs.model.rotations import rotation as rotation

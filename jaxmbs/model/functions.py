@@ -58,7 +58,7 @@ class WithParameters(Element):
     """Base of the elements that have functions: numbers that the functions take as one more argument, `parameters`, a
     dictionary by name. They are parameters of the model, "<name>.<key>": set, varied and dispersed as all others."""
 
-    parameters: Mapping[str, Number | Vector] | tuple[Any, ...] = field(
+    parameters: Mapping[str, Number | Vector] | tuple[object, ...] = field(
         Kind.NUMBERS,
         "",
         "numbers and lists of numbers by name, which the function takes as `parameters`",

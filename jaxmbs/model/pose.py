@@ -12,6 +12,7 @@ from jaxmbs.model.errors import unknown
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
+from jaxmbs.model.shapes import Float
 from jaxmbs.spatial import from_quaternion
 
 
@@ -49,10 +50,19 @@ class Pose:
 
 
 @dataclasses.dataclass(frozen=True)
-class BodyPoses(Pose):
-    """Poses of bodies in the world: position (..., n, 3) and rotation (..., n, 3, 3), and by name the Pose of one."""
+class BodyPoses:
+    """Poses of bodies in the world, from `body_poses`, with any leading axes; a name gives the Pose of one body.
 
-    names: tuple[str, ...] = ()
+    position (..., n, 3) [m], rotation (..., n, 3, 3), body to world; names: of the n bodies.
+
+    >>> poses = mbs.body_poses(mbs.library.double_pendulum().build(), [0.5, 0.3])
+    >>> print(poses.names, poses["lower"].position.round(3))
+    ('upper', 'lower') [ 0.479  0.    -0.878]
+    """
+
+    position: Float[jax.Array, "*axes bodies 3"]
+    rotation: Float[jax.Array, "*axes bodies 3 3"]
+    names: tuple[str, ...]
 
     def __getitem__(self, name: str) -> Pose:
         """The Pose of a body, with the same leading axes. Raises ModelError for an unknown name."""

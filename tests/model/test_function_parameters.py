@@ -143,8 +143,8 @@ then = [{type = "finish"}]
 
 
 def test_files_have_parameters_of_functions(tmp_path):
-    (tmp_path / "functions.py").write_text(FUNCTIONS)
-    (tmp_path / "arm.toml").write_text(FILE)
+    (tmp_path / "functions.py").write_text(FUNCTIONS, encoding="utf-8")
+    (tmp_path / "arm.toml").write_text(FILE, encoding="utf-8")
     model = mbs.load(tmp_path / "arm.toml", trust=True)
     assert (mbs.get(model, "air.cd"), mbs.get(model, "tie.ratio"), mbs.get(model, "fast.limit")) == (0.5, 1.5, 2.0)
     assert mbs.get(model, "law.gains").tolist() == [2.0, 0.5]

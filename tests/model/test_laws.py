@@ -127,13 +127,13 @@ def test_files_name_laws(tmp_path):
     own = mbs.Controller(laws.proportional_derivative, 0.01, reads="encoder", writes="motor.command", parameters=gains)
     mech.add_controller("hold", own)
     mbs.save(mech.build(), tmp_path / "arm.toml")
-    text = (tmp_path / "arm.toml").read_text()
+    text = (tmp_path / "arm.toml").read_text(encoding="utf-8")
     assert '"laws.proportional_derivative"' in text and "modules" not in text
     assert mbs.get(mbs.load(tmp_path / "arm.toml"), "hold.stiffness") == 80.0
-    (tmp_path / "arm.toml").write_text(text.replace("laws.prop", "mine.prop"))
+    (tmp_path / "arm.toml").write_text(text.replace("laws.prop", "mine.prop"), encoding="utf-8")
     with pytest.raises(mbs.ModelError, match=r"did you mean .laws.proportional_derivative"):
         mbs.load(tmp_path / "arm.toml")
-    (tmp_path / "arm.toml").write_text(text.replace("laws.proportional_derivative", "mine.hold"))
+    (tmp_path / "arm.toml").write_text(text.replace("laws.proportional_derivative", "mine.hold"), encoding="utf-8")
     with pytest.raises(mbs.ModelError, match=r'name its module: modules = \["mine.py"\]'):
         mbs.load(tmp_path / "arm.toml")
 

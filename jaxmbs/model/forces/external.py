@@ -35,8 +35,8 @@ class External(Force, WithParameters):
     >>> def push(model, t, q, v, beyond):  # until the shoulder is beyond 0.2 rad
     ...     return jnp.where(beyond[0], 0.0, jnp.array([3.0, 0.0]))
     >>> mech.add_force("push", mbs.External(push, surfaces=(lambda model, t, q, v: q[0] - 0.2,)))
-    >>> print(mbs.bias_forces(mech.build(), [0.0, 0.0], [0.0, 2.0]).round(3))
-    [-3.  0.]
+    >>> print(mbs.bias_forces(mech.build(), [0.0, 0.0], [0.0, 2.0])[0].round(3))
+    -3.0
     """
 
     source: ClassVar[bool] = True

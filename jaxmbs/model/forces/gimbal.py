@@ -60,7 +60,7 @@ class Gimbal(Motor):
         leave = tuple((x, None) for rate in self._wanted(p) for x in (rate - most, -rate - most))
         return *super().corners(p, scene), *leave
 
-    def sides_of_motor(self, p: Numbers, scene: Scene) -> tuple[Scalar, ...]:
+    def _sides_of_motor(self, p: Numbers, scene: Scene) -> tuple[Scalar, ...]:
         left, _, _, _, _, *passed = self.sides(p, scene)
         return left, *passed
 
@@ -72,7 +72,7 @@ class Gimbal(Motor):
             found[f"angle_{k + 1}"] = where(rises, most, where(falls, -most, rate))
         return {**super().rates(p, scene), **found}
 
-    def direction_of_thrust(self, p: Numbers) -> Vector3:
+    def _direction_of_thrust(self, p: Numbers) -> Vector3:
         return _turned(_turned(p["direction"], p["axis_2"], p["angle_2"]), p["axis_1"], p["angle_1"])
 
 

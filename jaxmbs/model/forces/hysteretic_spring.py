@@ -30,8 +30,8 @@ class HystereticSpring(Directed):
     ... )
     >>> mech.add_force("stack", spring)
     >>> run = mbs.simulate(mech.build(), [0.0], [0.1], t_end=0.1, dt=0.01)
-    >>> print(run.states["stack.z"][-1].round(6), np.tanh(1.0).round(6))  # at s = yield_length
-    0.761594 0.761594
+    >>> print(f"{run.states['stack.z'][-1]:.4f} {np.tanh(1.0):.4f}")  # at s = yield_length
+    0.7616 0.7616
     """
 
     trials: ClassVar[int] = 24

@@ -71,16 +71,16 @@ class Motor(Force):
         """The times of the profile."""
         return tuple(p["ignition"] + t for t in p["times"])
 
-    def sides_of_motor(self, p: Numbers, scene: Scene) -> tuple[Scalar, ...]:
+    def _sides_of_motor(self, p: Numbers, scene: Scene) -> tuple[Scalar, ...]:
         """Whether propellant is left, and which times of the profile have passed."""
         return self.sides(p, scene)
 
-    def direction_of_thrust(self, p: Numbers) -> Vector3:
+    def _direction_of_thrust(self, p: Numbers) -> Vector3:
         """In body axes."""
         return p["direction"]
 
     def _thrust(self, p: Numbers, scene: Scene) -> Scalar:
-        left, *passed = self.sides_of_motor(p, scene)
+        left, *passed = self._sides_of_motor(p, scene)
         level = profiles.piecewise_linear(scene.t - p["ignition"], p["times"], p["values"], tuple(passed))
         return where(left, where(passed[0], p["thrust"] * level, 0.0), 0.0)
 
@@ -99,7 +99,7 @@ class Motor(Force):
         """Force, and moment about the body's origin, in body axes."""
         e, c, f = p["point"], p["propellant_com"], self._flow(p, scene)
         w = scene.rotation(self.body).T @ scene.angular(self.body)
-        force = self.direction_of_thrust(p) * self._thrust(p, scene)
+        force = self._direction_of_thrust(p) * self._thrust(p, scene)
         own = Vector3(*(k * k * x for k, x in zip(p["gyration"], w, strict=True)))
         damping = e.cross(w.cross(e)) - c.cross(w.cross(c)) - own
         return force - w.cross(e - c) * (2 * f), e.cross(force) - damping * f

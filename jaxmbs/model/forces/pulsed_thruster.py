@@ -24,9 +24,9 @@ class PulsedThruster(Force):
     >>> mech = mbs.Mechanism("cart", gravity=(0.0, 0.0, 0.0))
     >>> mech.add_body("cart", mass=2.0, inertia=(1.0, 1.0, 1.0))
     >>> mech.add_joint("rail", mbs.Prismatic(axis=(1, 0, 0)), "world", "cart")
-    >>> jet = mbs.PulsedThruster("cart", direction=(1, 0, 0), thrust=10.0, start=0.013, width=0.02, rise=0.004)
-    >>> mech.add_force("jet", jet)
-    >>> print(mbs.simulate(mech.build(), [0.0], [0.0], t_end=0.1, dt=0.05).v[-1])  # 10 (0.02 - 0.002) / 2
+    >>> pulse = {"start": 0.013, "width": 0.02, "rise": 0.004, "minimum": 0.01}
+    >>> mech.add_force("jet", mbs.PulsedThruster("cart", direction=(1, 0, 0), thrust=10.0, **pulse))
+    >>> print(mbs.simulate(mech.build(), [0.0], [0.0], t_end=0.1, dt=0.05).v[-1].round(6))  # 10 (0.02 - 0.002) / 2
     [0.09]
     """
 

@@ -41,13 +41,19 @@ def motion(q, v):
 
 
 @pytest.fixture(scope="module")
-def device():
+def devices():
+    """Two in one machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1")
         described = Path(__file__).with_name("h100.txtpb").read_text(encoding="utf-8")
         yield topologies.get_topology_desc(
-            platform="cuda", topology_name="h100", topology="1x1x1", target_config=described
-        ).devices[0]
+            platform="cuda", topology_name="h100", topology="1x1x2", target_config=described
+        ).devices
+
+
+@pytest.fixture(scope="module")
+def device(devices):
+    return devices[0]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +70,16 @@ def test_a_batch_is_one_kernel_and_nothing_else(fn, operands, device):
     text = compiled.as_text()
     assert (text.count("custom-call("), text.count(" fusion("), text.count(" while(")) == (1, 0, 0)
     assert compiled.memory_analysis().temp_size_in_bytes == 0
+
+
+def test_two_devices_share_the_rows(devices):
+    """Each computes the half that it holds, and nothing is moved between them."""
+    mesh = jax.sharding.Mesh(np.array(devices), ("rows",))
+    halves = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("rows"))
+    args = [jax.ShapeDtypeStruct((65_536, 7), np.float64, sharding=halves)] * 3
+    text = jax.jit(jax.vmap(forward)).trace(*args).lower().compile().as_text()
+    assert (text.count("custom-call("), text.count(" fusion("), text.count("f64[32768,7]") > 0) == (1, 0, True)
+    assert not any(name in text for name in ("all-gather", "all-reduce", "all-to-all", "collective-permute"))
 
 
 def test_a_study_is_one_kernel(device, monkeypatch):
