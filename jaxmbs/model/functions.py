@@ -91,7 +91,8 @@ class WithParameters(Element):
         those that it gets in addition."""
         if PARAMETERS not in names_of(fn):
             return fn
-        names = (*further, *dict(self.parameters))  # in a structure, these are pairs of names and kinds
+        given: Any = self.parameters  # in a structure, pairs of names and kinds
+        names = (*further, *dict(given))
         return functools.partial(fn, parameters={name: _array(values[name], dtype) for name in names})
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxmbs.dynamics import body_poses
 from jaxmbs.errors import ModelError
 from jaxmbs.io.reports import POLICY
-from jaxmbs.model import Model, Pose
+from jaxmbs.model import BodyPoses, Model
 from jaxmbs.model.given import Vector
 from jaxmbs.view.film import film
 from jaxmbs.view.glb import Builder
@@ -114,7 +114,7 @@ def _glb(models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, fr
 
 
 @jax.jit  # the samples of a study have the same structure, so that they share one program
-def _poses_at(model: Model, q: Any, t: Any) -> Pose:
+def _poses_at(model: Model, q: Any, t: Any) -> BodyPoses:
     return jax.vmap(lambda q, t: body_poses(model, q, t=t))(q, t)
 
 
