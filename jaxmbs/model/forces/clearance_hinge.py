@@ -19,7 +19,7 @@ class ClearanceHinge(Force):
     The eccentricity e is the distance of the pin's point from the axis of the hole. Where it is larger than the clearance,
     the hole pushes the pin back by stiffness (e - clearance) + damping times the rate of e, and never pulls. Along the axis
     there is no force. Two of them at the ends of a pin resist its tilting. A pin that rattles for long needs a `tolerance`
-    or short steps: the places of its first contacts alone are located exactly.
+    or short steps, because only its first few contacts are located exactly.
 
     >>> mech = mbs.Mechanism("hinge", gravity=(0.0, 0.0, -10.0))
     >>> mech.add_body("door", mass=2.0, inertia=(0.1, 0.1, 0.1))
