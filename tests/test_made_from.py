@@ -58,6 +58,21 @@ def test_tables_of_gpus_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(made_from, "TABLES", {"on-nvidia-x.json": ("*.py",)})
     monkeypatch.setattr(made_from, "code", lambda files, code=made_from.code: code(files, tmp_path))
     made_from.keep(tmp_path / "on-nvidia-x.json", {})
-    assert not made_from.out_of_date(on_gpu=True)
+    assert not made_from.out_of_date(elsewhere=True)
     (tmp_path / "code.py").write_text("x = 2\n", encoding="utf-8")
-    assert made_from.out_of_date(on_gpu=True) == ["on-nvidia-x.json"] and not made_from.out_of_date()
+    assert made_from.out_of_date(elsewhere=True) == ["on-nvidia-x.json"] and not made_from.out_of_date()
+
+
+def test_one_machine_needs_a_current_baseline(tmp_path, monkeypatch):
+    """The baselines of the other machines are kept, until none is current."""
+    (tmp_path / "code.py").write_text("x = 1\n", encoding="utf-8")
+    monkeypatch.setattr(made_from, "ROOT", tmp_path)
+    monkeypatch.setattr(made_from, "BASELINES", "*-cores-*.json")
+    monkeypatch.setattr(made_from, "TABLES", {"*-cores-*.json": ("*.py",)})
+    monkeypatch.setattr(made_from, "code", lambda files, code=made_from.code: code(files, tmp_path))
+    made_from.keep(tmp_path / "a-2-cores-cpu.json", {})
+    (tmp_path / "code.py").write_text("x = 2\n", encoding="utf-8")
+    made_from.keep(tmp_path / "b-2-cores-cpu.json", {})
+    assert not made_from.out_of_date() and made_from.out_of_date(elsewhere=True) == ["a-2-cores-cpu.json"]
+    (tmp_path / "code.py").write_text("x = 3\n", encoding="utf-8")
+    assert made_from.out_of_date() == ["a-2-cores-cpu.json", "b-2-cores-cpu.json"]
