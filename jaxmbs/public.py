@@ -93,6 +93,7 @@ from jaxmbs.model.forces import HystereticSpring as HystereticSpring
 from jaxmbs.model.forces import ImbalancedWheel as ImbalancedWheel
 from jaxmbs.model.forces import JointSpring as JointSpring
 from jaxmbs.model.forces import LinearSpring as LinearSpring
+from jaxmbs.model.forces import LineForce as LineForce
 from jaxmbs.model.forces import Motor as Motor
 from jaxmbs.model.forces import Plane as Plane
 from jaxmbs.model.forces import PulsedThruster as PulsedThruster

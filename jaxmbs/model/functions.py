@@ -15,6 +15,7 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared, element, field
 from jaxmbs.model.given import Number, Vector, shape_of
+from jaxmbs.spatial.scalar import Scalar
 
 ORDER = ("model", "t", "q", "v")
 PARAMETERS = "parameters"
@@ -94,6 +95,28 @@ class WithParameters(Element):
         given: Any = self.parameters  # in a structure, pairs of names and kinds
         names = (*further, *dict(given))
         return functools.partial(fn, parameters={name: _array(values[name], dtype) for name in names})
+
+    def number(
+        self,
+        fn: Callable[..., Any],
+        where: str,
+        values: Mapping[str, Any],
+        *arguments: Scalar,
+        transform: Callable[..., Any] = lambda fn: fn,
+    ) -> Scalar:
+        """fn(*arguments), or a transformation of it such as jax.grad: traced where an argument or one of the element's
+        numbers is, and a float otherwise; where: the beginning of error messages."""
+        dtypes = [x.dtype for x in jax.tree_util.tree_leaves((arguments, dict(values))) if isinstance(x, jax.Array)]
+
+        def found(dtype: Any) -> jax.Array:
+            given = self.with_parameters(fn, values, dtype)
+            exact = transform(lambda *x: evaluated(given, where, (), dtype, *x))
+            return exact(*(jnp.asarray(x, dtype) for x in arguments))
+
+        if dtypes:
+            return found(dtypes[0])
+        with jax.enable_x64(True):
+            return float(found(float))
 
 
 def _array(x: Any, dtype: Any) -> Any:

@@ -11,7 +11,7 @@ from jaxmbs.dynamics.formulations.telegin import obstacle
 from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.forces import External
+from jaxmbs.model.functions import WithParameters
 from jaxmbs.symbolic.formulas import Formulas
 from jaxmbs.symbolic.names import Names
 from jaxmbs.symbolic.passes import factored, flatten, optimised
@@ -50,9 +50,9 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     has been evaluated at a random state and compared with the function itself. Locks and switches are not written out:
     the formulas are those of the model without locks and with every element switched on.
 
-    Raises ModelError for General joints and External forces (functions, which have no formula here), for traced or
-    batched numbers, for forward dynamics with constraints, for a model without a degree of freedom, and for an unknown
-    name. It takes from a fraction of a second (three links) to some seconds (seven axes).
+    Raises ModelError for joints and forces that functions give, which have no formula here (General, External,
+    LineForce), for traced or batched numbers, for forward dynamics with constraints, for a model without a degree of
+    freedom, and for an unknown name. It takes from a fraction of a second (three links) to some seconds (seven axes).
 
     >>> formulas = mbs.textbook.write_out(mbs.library.double_pendulum().build(), "mass_matrix")
     >>> print(formulas.operations)
@@ -99,10 +99,10 @@ def _check(model: Model, what: str) -> None:
                 "by formulas; use one of the other joints, or a chain of them"
             )
     for force in s.forces:
-        if isinstance(force.element, External) and what not in ("mass_matrix", "kinetic_energy"):
+        if isinstance(force.element, WithParameters) and what not in ("mass_matrix", "kinetic_energy"):
             raise ModelError(
-                f"write_out: force {force.name!r} is External, a function without a formula; build the model without "
-                "it and add its generalized forces to the result"
+                f"write_out: force {force.name!r} is {type(force.element).__name__}, a function without a formula; build "
+                "the model without it and add its generalized forces to the result"
             )
     if s.constrained and what == "forward_dynamics":
         raise ModelError(

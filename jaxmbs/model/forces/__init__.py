@@ -15,6 +15,7 @@ from jaxmbs.model.forces.gimbal import Gimbal as Gimbal
 from jaxmbs.model.forces.hysteretic_spring import HystereticSpring as HystereticSpring
 from jaxmbs.model.forces.joint_spring import JointSpring as JointSpring
 from jaxmbs.model.forces.joint_spring import TorsionSpring as TorsionSpring
+from jaxmbs.model.forces.line_force import LineForce as LineForce
 from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
 from jaxmbs.model.forces.motor import Motor as Motor
 from jaxmbs.model.forces.pulsed_thruster import PulsedThruster as PulsedThruster
