@@ -62,6 +62,7 @@ def test_a_servo_moves_a_heavy_joint_as_its_shaft():
 
     slope = (end(1e4 + 1.0) - end(1e4 - 1.0)) / 2
     np.testing.assert_allclose(jax.jacfwd(end)(1e4), slope, rtol=1e-6)
+    np.testing.assert_allclose(jax.jacrev(end)(1e4), slope, rtol=1e-6)
 
 
 def test_play_of_a_servo():
