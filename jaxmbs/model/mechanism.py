@@ -20,6 +20,7 @@ from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.joints.base import Joint
+from jaxmbs.model.joints.prismatic import Prismatic
 from jaxmbs.model.joints.releasable import released
 from jaxmbs.model.model import Model, read_only
 from jaxmbs.model.ordering import Placed
@@ -120,6 +121,30 @@ class Mechanism:
             joint, hinge, parent_pose, child_pose = released(where, joint, parent_pose, child_pose)
         at = Hinge(parent, child, parent_pose, child_pose, releasable, armature)
         self._parts.joints[name] = Placed(self._take(joint, "joint", name), self._take(at, "joint", name), hinge)
+
+    def add_point_mass(
+        self, name: str, mass: Number, parent: str = WORLD, parent_pose: Pose = Hinge.parent_pose
+    ) -> None:
+        """Add the body `name`, a point mass [kg] that moves in three directions relative to the body `parent` and does not
+        rotate relative to it.
+
+        Its coordinates x, y, z [m] are along the axes of the frame parent_pose of the parent, in which it is at the origin
+        at q = 0. They are the joints "<name>_x", "<name>_y", "<name>_z", slides one after the other, with the massless
+        bodies "<name>_on_x" and "<name>_on_y" between them.
+
+        >>> mech = mbs.Mechanism("ball on a spring", gravity=(0, 0, -9.81))
+        >>> mech.add_point_mass("ball", 0.5)
+        >>> mech.add_force("spring", mbs.LinearSpring("world", "ball", stiffness=20.0))
+        >>> mech.build().joint_names
+        ('ball_x', 'ball_y', 'ball_z')
+        """
+        on = [parent, f"{name}_on_x", f"{name}_on_y", name]
+        for body in on[1:]:
+            self.add_body(body, mass if body == name else 0.0)
+        for k, axis in enumerate("xyz"):
+            direction = tuple(float(i == k) for i in range(3))
+            pose = parent_pose if k == 0 else Hinge.parent_pose
+            self.add_joint(f"{name}_{axis}", Prismatic(direction), on[k], on[k + 1], parent_pose=pose)
 
     def add_force(self, name: str, element: Force) -> None:
         """Add a force element; its numbers become parameters "<name>.<field>". Some elements, such as Slosh, add bodies and

@@ -290,3 +290,21 @@ def test_a_structure_from_another_process_is_equal():
     found, own = pickle.loads(done.stdout), mbs.library.double_pendulum().build().structure
     assert vars(found).keys() == {f.name for f in fields(found)}
     assert found == own and hash(found) == hash(own)
+
+
+def test_a_point_mass_moves_in_three_directions():
+    """On a spring it oscillates in closed form; on a heavy turntable it has the accelerations of a rotating frame."""
+    mech = mbs.Mechanism("ball", gravity=(0.0, 0.0, 0.0))
+    mech.add_point_mass("ball", 2.0)
+    mech.add_force("spring", mbs.LinearSpring("world", "ball", stiffness=50.0))
+    x, v = np.array([0.3, -0.2, 0.1]), np.array([1.0, 0.5, -2.0])
+    run = mbs.simulate(mech.build(), x, v, t_end=1.0, dt=0.005)
+    np.testing.assert_allclose(run.q[-1], x * np.cos(5.0) + v / 5.0 * np.sin(5.0), atol=1e-8)
+    mech = mbs.Mechanism("turntable", gravity=(0.0, 0.0, -3.0))
+    mech.add_body("table", 1.0, inertia=(1e12, 1e12, 1e12))
+    mech.add_joint("turn", mbs.Revolute((0, 0, 1)), "world", "table")
+    mech.add_point_mass("ball", 2.0, "table", mbs.Pose((1.0, 0.0, 0.0)))
+    a = mbs.forward_dynamics(mech.build(), np.append(0.7, x), np.append(4.0, v))
+    turning, at = np.array([0.0, 0.0, 4.0]), x + np.array([1.0, 0.0, 0.0])
+    want = -2 * np.cross(turning, v) - np.cross(turning, np.cross(turning, at)) + [0.0, 0.0, -3.0]
+    np.testing.assert_allclose(a[1:], want, rtol=1e-9)
