@@ -67,8 +67,8 @@ def test_motions_and_their_derivatives_are_those_of_the_spring():
         found, want = (derivative(lambda x, model=model: run(model, x).q[-1])(x) for model in (mine, spring))
         np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-13)
     found, want = run(mine, x), run(spring, x)
-    np.testing.assert_allclose(found.energy_error, want.energy_error, atol=1e-13)
-    np.testing.assert_allclose(found.energy_exchanged, want.energy_exchanged, rtol=1e-12)
+    np.testing.assert_allclose(found.energy_error, want.energy_error, atol=1e-12)
+    np.testing.assert_allclose(found.energy_exchanged, want.energy_exchanged, rtol=1e-11)
 
 
 def test_in_batches_and_in_single_precision():
@@ -141,7 +141,12 @@ def test_in_a_file(tmp_path):
     )
     (tmp_path / "m.toml").write_text('modules = ["springs.py"]\n' + text + strut, encoding="utf-8")
     model = mbs.load(tmp_path / "m.toml", trust=True)
-    np.testing.assert_array_equal(mbs.forward_dynamics(model, Q, V), mbs.forward_dynamics(mech.build(), Q, V))
+    want = mbs.forward_dynamics(mech.build(), Q, V)
+    assert relative(mbs.forward_dynamics(model, Q, V), want) < 1e-13
+    mbs.save(mbs.set(model, {"strut.damping": 4.0}), tmp_path / "saved.toml")
+    saved = mbs.load(tmp_path / "saved.toml", trust=True)
+    assert mbs.get(saved, "strut.damping") == 4.0
+    assert relative(mbs.energy(saved, Q, V), mbs.energy(model, Q, V)) < 1e-13
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Wheels in gimbals, as bodies on joints, against the states that Basilisk's test of them expects.
 
-[Basilisk, test_VSCMGStateEffector_integrated]. Gravity is left out: on balanced wheels it acts at one point there.
+[Basilisk, test_VSCMGStateEffector_integrated]. Gravity is left out: on balanced wheels it acts at the
+centre of mass there, so that it turns nothing, and the case with imbalance has none.
 """
 
 import numpy as np
@@ -25,8 +26,8 @@ WHEELS = (  # axis of spin, axis of the gimbal, speed [rev/min], rate of the gim
 def satellite(wheels, imbalance):
     """The model, the rates of its joints, and the centre of mass with its velocity relative to the hub.
 
-    The published wheel with imbalance is thinner than a disc can be: an inertia across the axis of spin moves from
-    the gimbal to it, which changes nothing.
+    No body has the inertia that is published for the wheel with imbalance. Therefore, part of the gimbal's inertia across
+    the axis of spin is counted with the wheel, which does not change the motion.
     """
     mech = mbs.Mechanism("satellite", gravity=(0.0, 0.0, 0.0))
     mech.add_body("hub", mass=750.0, com=HUB_COM, inertia=(900.0, 800.0, 600.0))

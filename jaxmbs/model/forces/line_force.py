@@ -26,9 +26,9 @@ class LineForce(Line, WithParameters):
 
     The pull on both ends is the derivative of energy(length), plus pull(length, rate); positive, it draws them together.
     The first counts as stored energy, the second as power; either may be left out. A function with an argument
-    `parameters` gets the numbers of that field by name. If the pull is not smooth, pass its switching surfaces: functions
-    (length, rate) -> one number, which change sign where it has a corner. At zero length the line has no direction: the
-    force is zero there.
+    `parameters` gets the numbers of that field by name. The pull must not jump. If it has corners, pass its switching
+    surfaces: functions (length, rate) -> one number, which change sign there. At zero length the line has no direction:
+    the force is zero there.
 
     >>> def stored(length, parameters):  # a spring that hardens
     ...     stretch = length - 0.5
@@ -50,7 +50,7 @@ class LineForce(Line, WithParameters):
     surfaces: Sequence[Callable[..., Any]] = field(
         Kind.FUNCTIONS,
         "",
-        "as pull, one number each: it has a corner where it changes its sign",
+        "as pull, one number each: the force has a corner where it changes its sign",
         default=(),
         kw_only=True,
     )
