@@ -84,6 +84,39 @@ def test_derivatives_through_the_end_of_the_propellant(name):
     np.testing.assert_allclose(jax.grad(height)(x), want, rtol=1e-7)
 
 
+@pytest.mark.slow
+def test_the_symplectic_method_carries_states():
+    """A tumbling rocket whose mass and inertia change, against short steps of another method: second order."""
+    mech = mbs.Mechanism("rocket", gravity=(0.0, 0.0, -9.81))
+    mech.add_body("stage", mass=100.0, com=(0.0, 0.0, 0.3), inertia=(30.0, 31.0, 5.0))
+    mech.add_joint("flight", mbs.Free(), "world", "stage")
+    mech.add_force("motor", mbs.Motor("stage", (0.02, 0.0, -1.2), (0.0, 0.0, 1.0), 8e3, 250.0, 60.0))
+    model = mech.build()
+    start = model.neutral(), jnp.array([0.3, -0.2, 1.0, 0.0, 0.0, 0.0])
+
+    def end(method, dt):
+        run = mbs.simulate(model, *start, t_end=0.5, dt=dt, method=method)
+        return np.concatenate([run.q[-1], run.v[-1], run.states["motor.propellant"][-1:]])
+
+    want = end("rk4", 0.0025)
+    coarse, fine = (np.abs(end("symplectic", dt) - want).max() for dt in (0.02, 0.01))
+    assert fine < 1e-2 and coarse / fine == pytest.approx(4.0, rel=0.02)
+
+
+def test_the_rocket_equation_in_symplectic_steps():
+    model = rocket()
+
+    @jax.jit
+    def speed(mass):
+        with_mass = mbs.set(model, {"motor.propellant": mass})
+        return mbs.simulate(with_mass, jnp.zeros(1), jnp.zeros(1), 5.0, 0.1, method="symplectic").v[-1, 0]
+
+    np.testing.assert_allclose(speed(50.0), -SPEED * np.log1p(-1e4 / SPEED * 5.0 / 150), rtol=2e-6)
+    difference = (speed(50.0 + 1e-3) - speed(50.0 - 1e-3)) / 2e-3
+    np.testing.assert_allclose(jax.jit(jax.grad(speed))(50.0), difference, rtol=1e-7)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(speed))(50.0), difference, rtol=1e-7)
+
+
 def test_a_batch_equals_single_runs():
     model, masses = rocket(), jnp.array([10.0, 50.0, 70.0])
     batch, axes = mbs.vary(model, {"motor.propellant": masses})

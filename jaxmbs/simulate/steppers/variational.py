@@ -17,8 +17,9 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.structure import Structure
+from jaxmbs.simulate.loops import Packing
 from jaxmbs.simulate.manifold import normalised
-from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial
+from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial, arrays
 from jaxmbs.simulate.steppers.charts import INVERSE_DERIVATIVE, Map, no_group, series
 from jaxmbs.spatial import Vector3, from_quaternion, kernel, turned
 from jaxmbs.spatial.known import ONE, ZERO
@@ -34,8 +35,9 @@ class Variational(Stepper):
     """The variational midpoint rule on the group of motions [Marsden, West 2001]: order 2, symplectic, symmetric.
 
     The energy of a conservative mechanism stays within a band over any number of steps, and the momenta of symmetries
-    are conserved to rounding. Dissipation and driving forces act at the midpoint. iterations: of Broyden's method per
-    step, each of two evaluations; they suffice to rounding if the step is below about a tenth of the shortest period.
+    are conserved to rounding. Dissipation and driving forces act at the midpoint; states of elements follow the implicit
+    midpoint rule. iterations: of Broyden's method per step, each of two evaluations; they suffice to rounding if the step
+    is below about a tenth of the shortest period and of the shortest time constant of a state.
     Models with loops, constraints or joints that move as functions of time are refused with a ModelError.
 
     >>> model = mbs.library.double_pendulum().build()
@@ -53,42 +55,54 @@ class Variational(Stepper):
     def obstacle(self, structure: Structure) -> str | None:
         if structure.constrained:
             return "it is for trees only; use another method for loops and constraints"
-        if structure.states:
-            return "it does not support elements with states; use another method"
         if structure.rheonomic:
             return "it does not support joints whose motion depends on time; use another method"
         return no_group(structure)
 
     def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
-        tree = flow.tree
-        q, v, work, _ = phase
+        tree, nv = flow.tree.remembering(phase.states), flow.tree.structure.nv
+        q, v, work, states = phase._replace(states=arrays(phase.states, tree.dtype))
+        packing = Packing(states)
         middle = t + h / 2
         p = _momentum(tree, q, v)
 
-        def acting(w: Any) -> tuple[Any, Any, Any, Any]:
-            """(momentum, its rate, power, state) at the midpoint of the step with the rates w."""
+        def changed(factor: Any, rates: Any) -> Any:
+            return jax.tree_util.tree_map(lambda x, r: x + factor * r, states, rates)
+
+        def acting(w: Any, rates: Any) -> tuple[Any, Any, Phase, State]:
+            """(momentum, its rate, slope, state) at the midpoint of the step with the rates w and those of the states."""
             here = _moved(tree, q, _times(h / 2, w))
-            slope, state = flow.derivative(Phase(here, _body(tree, here, w), work), middle, mode)
-            along = (_arrays(tree, x) for x in (slope.q, slope.v))
-            momentum, change = jax.jvp(lambda q, v: _momentum(tree, q, v), (here, state.v), tuple(along))
-            return momentum, change, slope.work, state
+            own = changed(h / 2, rates)
+            slope, state = flow.derivative(Phase(here, _body(tree, here, w), work, own), middle, mode)
+            along = tuple(_arrays(tree, x) for x in (slope.q, slope.v, slope.states))
+            at = (here, state.v, own)
+            momentum, change = jax.jvp(lambda q, v, x: _momentum(tree.remembering(x), q, v), at, along)
+            return momentum, change, slope, state
 
-        def lacking(w: jax.Array) -> jax.Array:
-            """The momentum at the start of a step with the rates w minus the given one, converted to a velocity; w
-            itself for a locked degree of freedom, so that its rate becomes zero."""
+        def lacking(x: jax.Array) -> jax.Array:
+            """For x, the rates w of a step and of the states: the momentum at the start of the step minus the given one,
+            converted to a velocity, and the rates of the states minus those at the midpoint; w itself for a locked degree
+            of freedom, so that its rate becomes zero."""
+            w, rates = x[:nv], packing.apart(x[nv:])
             parts = _flat(tree, w)
-            momentum, change, _, state = acting(parts)
+            momentum, change, slope, state = acting(parts, rates)
             missing = jax.tree_util.tree_map(lambda x, y: x - y, _at_ends(tree, 0, h, parts, momentum, change), p)
-            found = _velocity(tree, state.q, missing, mode)
+            found = _velocity(state.tree, state.q, missing, mode)
             found = tree.vector(_world(tree, state.q, found))
-            return found if state.lock is None else jnp.where(state.lock, w, found)
+            if state.lock is not None:
+                found = jnp.where(state.lock, w, found)
+            return jnp.concatenate([found, x[nv:] - packing.together(slope.states)]) if states else found
 
-        w = _flat(tree, root(lacking, tree.vector(_world(tree, q, v)), self.iterations))
-        momentum, change, power, _ = acting(w)
-        end = normalised(tree, _moved(tree, q, _times(h, w)))
-        v = _velocity(tree, end, _at_ends(tree, 1, h, w, momentum, change), mode)
+        start = tree.vector(_world(tree, q, v))
+        if states:
+            start = jnp.concatenate([start, packing.together(flow.derivative(phase, t, mode)[0].states)])
+        x = root(lacking, start, self.iterations)
+        w, rates = _flat(tree, x[:nv]), packing.apart(x[nv:])
+        momentum, change, slope, _ = acting(w, rates)
+        end, final = normalised(tree, _moved(tree, q, _times(h, w))), changed(h, rates)
+        v = _velocity(tree.remembering(final), end, _at_ends(tree, 1, h, w, momentum, change), mode)
         kinetic = jnp.asarray(energies.kinetic(State(tree, phase.q, phase.v, t, mode)), tree.dtype)
-        return Trial(Phase(end, v, work + h * power), kinetic, None)
+        return Trial(Phase(end, v, work + h * slope.work, final), kinetic, None)
 
 
 # The rates w of a step are those of the joints, except for the linear velocity of a free body: it is in axes of the
