@@ -25,7 +25,9 @@ class Loop:
     carried, after: the numbers that it carries, before the loop, within an iteration and after the loop; xs, turns: the
     arrays over which it runs, and the part of each in one iteration; ys: the arrays that it stacks; length, reverse: the
     number of iterations and their direction; count: None, or how many iterations are made, at most `length`, a value ()
-    that is the same for all rows. The outputs of the program are the carried numbers, one by one, and the parts of ys.
+    that is the same for all rows; going: None, or which of the carried numbers says whether a row needs the next
+    iteration: the loop then ends when none does, and `length` is a guess. The outputs of the program are the carried
+    numbers, one by one, and the parts of ys.
     """
 
     program: Recording
@@ -40,6 +42,7 @@ class Loop:
     length: int
     reverse: bool
     count: Any = None
+    going: int | None = None
 
     @property
     def kept(self) -> int:

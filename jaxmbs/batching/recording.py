@@ -39,6 +39,7 @@ from jaxmbs.batching.simplification import Simplifier, folded
 from jaxmbs.batching.whole import along_rows, parts_of
 from jaxmbs.batching.zeros import Guarded
 
+USUAL = 8  # iterations of a `while_loop`, for estimates of its work
 CALLS = {
     "pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr", "eval_jaxpr": "call_jaxpr",  # in JAX 0.12
@@ -121,6 +122,8 @@ class _Recorder:
             return found
         if name == "scan" and eqn.params["length"] > 0 and self.can_scan(eqn, inputs):
             return self.scan(eqn, inputs)
+        if name == "while" and self.can_repeat(eqn, inputs):
+            return self.repetition(eqn, inputs)
         if all(not isinstance(x, Source) and is_known(x) for x in inputs) and not eqn.effects and _small(eqn, inputs):
             return self.known(eqn, inputs)
         if (whole := self.whole(eqn, inputs)) is not None:
@@ -253,6 +256,77 @@ class _Recorder:
         small = all(0 in v.aval.shape or (_divisible(v.aval.shape) and not _is_key(v.aval)) for v in carry)
         return small and (self.shared_too or any(map(_has_rows, inputs)))
 
+    def can_repeat(self, eqn: Any, inputs: list[Any]) -> bool:
+        """Whether a `while_loop` can be a loop of scalar operations: in machine code, where rows may differ."""
+        if self.serves is None or eqn.effects:
+            return False
+        small = all(_divisible(v.aval.shape) and not _is_key(v.aval) for v in (*eqn.invars, *eqn.outvars))
+        return small and (self.shared_too or any(map(_has_rows, inputs)))
+
+    def repetition(self, eqn: Any, inputs: list[Any]) -> list[Any]:
+        """A `while_loop`, as a loop that also carries whether a row needs another iteration; a row that does not keeps its
+        numbers."""
+        p = eqn.params
+        a, b = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
+        inputs = [self.settled(x) for x in inputs]
+        avals = [v.aval for v in eqn.outvars]
+        condition, body = map(core.jaxpr_as_fun, (p["cond_jaxpr"], p["body_jaxpr"]))
+
+        def turn(*x: Any) -> Any:
+            carry, going = x[b:-1], x[-1]
+            new = [jnp.where(going, y, z) for y, z in zip(body(*x[a:b], *carry), carry, strict=True)]
+            return [*new, going & condition(*x[:a], *new)[0]]
+
+        closed = jax.make_jaxpr(turn)(*(v.aval for v in eqn.invars), jax.ShapeDtypeStruct((), bool))
+        (begins,) = self.interpret(p["cond_jaxpr"].jaxpr, p["cond_jaxpr"].consts, [*inputs[:a], *inputs[b:]])
+        consts, outside, inside = self.captured(inputs[:b])
+        start = [single(e) for x in (*inputs[b:], self.settled(begins)) for e in entries(x).reshape(-1)]
+        dtypes = [*(x.dtype for x in avals for _ in range(math.prod(x.shape))), np.dtype(bool)]
+        carried = [Source((), t, True) for t in dtypes]
+        given = [*consts, *_arranged(carried, [*avals, closed.out_avals[-1]])]
+        program = record(closed, given, self.serves, True, self.turning)
+        self.move_out(program, outside, inside)
+        program.outputs = [single(e) for x in program.outputs for e in entries(x).reshape(-1)]
+        n = len(outside)
+
+        def run(setting: Setting, *args: Any) -> Sequence[Any]:
+            fixed = dict(zip(inside, args[:n], strict=True))
+            begin = tuple(
+                jnp.broadcast_to(jnp.asarray(x, t), (setting.rows,)) for x, t in zip(args[n:], dtypes, strict=True)
+            )
+
+            def next_turn(carry: Any) -> Any:
+                return tuple(execute(program, {**fixed, **dict(zip(carried, carry, strict=True))}, setting))
+
+            return jax.lax.while_loop(lambda carry: jnp.any(carry[-1]), next_turn, begin)
+
+        after = [Source((), t, True) for t in dtypes]
+        loop = Loop(program, outside, inside, start, carried, after, [], [], [], USUAL, False, going=len(carried) - 1)
+        self.program.items.append(Step(run, [*outside, *start], list(after), program.fused, eqn.primitive.name, loop))
+        return _arranged(after, avals)
+
+    def captured(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Source]]:
+        """What the body of a loop uses from outside: its own values, those of this program, and the arrays in the body that
+        stand for these."""
+        outside: list[Any] = []
+        inside: list[Source] = []
+        consts = []
+        for x in values:
+            if isinstance(x, Source):
+                inner: Any = Source(x.shape, x.dtype, x.rows, x.value)
+                outside.append(x)
+                inside.append(inner)
+            else:
+                inner = x.copy()
+                for k, e in np.ndenumerate(x):
+                    if not isinstance(e, np.generic):
+                        source = Source((), _dtype_of(e), True)
+                        inner[k] = Entry(source, 0)
+                        outside.append(single(e))
+                        inside.append(source)
+            consts.append(inner)
+        return consts, outside, inside
+
     def move_out(self, body: Recording, outside: list[Any], inside: list[Source]) -> None:
         """Steps of a loop's body that are the same for all rows and in all iterations come before the loop: they are, for
         instance, transposes of large matrices."""
@@ -283,23 +357,7 @@ class _Recorder:
         mask = masks[0] if masks and not p["reverse"] else None  # further ones become arrays
         inputs = [x if k >= b and x is mask else self.settled(x) for k, x in enumerate(inputs)]
         variables = body.jaxpr.invars
-        outside: list[Any] = []  # what the body uses from outside, as values of this program ...
-        inside: list[Source] = []  # ... and as arrays of its own
-        consts = []
-        for x in inputs[:a]:
-            if isinstance(x, Source):
-                inner: Any = Source(x.shape, x.dtype, x.rows, x.value)
-                outside.append(x)
-                inside.append(inner)
-            else:
-                inner = x.copy()
-                for k, e in np.ndenumerate(x):
-                    if not isinstance(e, np.generic):
-                        source = Source((), _dtype_of(e), True)
-                        inner[k] = Entry(source, 0)
-                        outside.append(single(e))
-                        inside.append(source)
-            consts.append(inner)
+        consts, outside, inside = self.captured(inputs[:a])
         start = [single(e) for x in inputs[a:b] for e in entries(x).reshape(-1)]
         dtypes = [v.aval.dtype for v in variables[a:b] for _ in range(math.prod(v.aval.shape))]
         carried = [Source((), t, True) for t in dtypes]
@@ -349,7 +407,7 @@ class _Recorder:
         }
         ys = list(whole_ys.values())
         loop = (program, outside, inside, start, carried, after, xs, turns, ys, p["length"], p["reverse"])
-        whole = Loop(*loop, *count)
+        whole = Loop(*loop, count=count[0] if count else None)
         name, inputs, outputs = eqn.primitive.name, [*outside, *start, *xs, *count], [*after, *ys]
         step = Step(run, inputs, outputs, program.fused, name, whole)
         self.program.items.append(step)

@@ -15,8 +15,8 @@ from jax.core import Tracer
 ELEMENTWISE = frozenset([
     "abs", "acos", "acosh", "add", "add_any", "and", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "clamp",
     "convert_element_type", "copy", "cos", "cosh", "div", "eq", "erf", "erfc", "exp", "exp2", "expm1", "floor", "ge", "gt",
-    "integer_pow", "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "or",
-    "pow", "rem", "round", "rsqrt", "select_n",
+    "integer_pow", "is_finite", "le", "log", "log1p", "logistic", "lookup", "lt", "max", "min", "mul", "ne", "neg", "not",
+    "or", "pow", "rem", "round", "rsqrt", "select_n",
     "shift_left", "shift_right_logical", "sign", "sin", "sinh", "sqrt", "square", "stop_gradient", "sub", "tan",
     "tanh", "xor", *(["one_minus_square"] if hasattr(lax, "one_minus_square") else []),  # since JAX 0.12
 ])

@@ -91,13 +91,14 @@ class Multiply:
 @dataclass(eq=False)
 class Turns:
     """A loop of `length` iterations. count: None, or the name of the number of iterations that are made; rest: nodes for
-    each of the others."""
+    each of the others; going: None, or the name of the truth value that says whether a row needs the next iteration."""
 
     length: int
     reverse: bool
     body: list[Any]
     count: Any = None
     rest: list[Any] = field(default_factory=list)
+    going: Any = None
 
 
 class Code:
@@ -276,7 +277,8 @@ class Code:
             rest += [Keep(place, zeros, len(each)) for place in places if count is not None]
         turn_end = Copy([(self.name(e), (loop.carried[k], 0)) for k, e in zip(live, ends, strict=True)])
         turn = [*fetches, *body, *kept, turn_end]
-        return [*before, begin, Turns(loop.length, loop.reverse, turn, count, rest), *after]
+        going = None if loop.going is None else (loop.carried[loop.going], 0)
+        return [*before, begin, Turns(loop.length, loop.reverse, turn, count, rest, going), *after]
 
     def _scratch(self, dtype: np.dtype, size: int) -> Place:
         place = Place(dtype, size, offset=self.scratch)
@@ -365,6 +367,8 @@ class Needed:
         ys = [(j, y) for j, y in enumerate(loop.ys) if y in wanted]
         if not live and not ys:
             return
+        if loop.going is not None:
+            live.add(loop.going)
         outputs = loop.program.outputs
         while True:
             made = [outputs[k] for k in live] + [outputs[len(loop.carried) + j] for j, _ in ys]

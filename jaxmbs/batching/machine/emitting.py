@@ -111,6 +111,9 @@ class Emitter:
         return place.shared or (place.argument is not None and self.repeats.get(place.argument, False))
 
     def _loop(self, node: Turns) -> None:
+        if node.going is not None:
+            self._while(node)
+            return
         if node.count is None:
             self._turns(node.body, "0", str(node.length), node.reverse)
             return
@@ -132,6 +135,24 @@ class Emitter:
         main.lines += [f"  br label %last{k}", f"last{k}:", f"  %n{k} = add i64 %i{k}, 1"]
         more = main.add(f"icmp slt i64 %n{k}, {end}")
         main.lines += [f"  br i1 {more}, label %loop{k}, label %after{k}", f"after{k}:"]
+
+    def _while(self, node: Turns) -> None:
+        """A loop that ends when no row of the group needs another iteration."""
+        main, k = self.main, self.loops
+        self.loops += 1
+        main.do(f"br i1 {self._any(node.going)}, label %loop{k}, label %after{k}")
+        main.lines.append(f"loop{k}:")
+        self.level(node.body, None)
+        main.do(f"br i1 {self._any(node.going)}, label %loop{k}, label %after{k}")
+        main.lines.append(f"after{k}:")
+
+    def _any(self, name: Any) -> str:
+        """Whether a truth value is true for any row of the group."""
+        text = self.main
+        values = load_slot(text, self.slots[name], np.dtype(bool))
+        whether = f"llvm.vector.reduce.or.v{self.lanes}i1"
+        self.module.parts[whether] = f"declare i1 @{whether}({text.truth})"
+        return text.add(f"call i1 @{whether}({text.truth} {values})")
 
     def _made(self, node: Turns) -> str:
         """The number of iterations that a loop makes, from 0 to its length."""

@@ -214,6 +214,25 @@ def _power(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
     return text.select(text.add(f"fcmp oeq {text.vector(dtype)} {x[0]}, {least}"), greatest, root, dtype)
 
 
+def _looked_up(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
+    """A number of a table for each row; indices outside the table mean its ends."""
+    table = o.params["table"].numbers
+    made, stored = np.dtype(o.dtype), host.stored(np.dtype(o.dtype))
+    name = f"table_{o.params['table'].digest}"
+    if name not in text.module.parts:
+        listed = ", ".join(f"{stored} {host.literal(number)}" for number in table)
+        text.module.parts[name] = f"@{name} = private constant [{table.size} x {stored}] [{listed}], align 64"
+    low = text.call("smax", dtype, [x[0], text.splat(dtype.type(0))])
+    index = text.call("smin", dtype, [low, text.splat(dtype.type(table.size - 1))])
+    out = "undef"
+    for lane in range(text.module.lanes):
+        here = text.add(f"extractelement {text.vector(dtype)} {index}, i64 {lane}")
+        at = text.add(f"getelementptr inbounds {stored}, ptr @{name}, {host.element(dtype)} {here}")
+        number = text.add(f"load {stored}, ptr {at}")
+        out = text.add(f"insertelement {text.vector(made)} {out}, {stored} {number}, i64 {lane}")
+    return out
+
+
 def _by_library(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
     return text.lanewise(LIBRARY[o.primitive.name], dtype, x)
 
@@ -262,6 +281,7 @@ OPERATIONS: dict[str, tuple[str, Emit]] = {
     **{name: ("f", _exponential) for name in FUNCTIONS},
     **{name: ("f", _by_library) for name in LIBRARY},
     "pow": ("f", _power),
+    "lookup": ("i", _looked_up),
 }
 
 

@@ -16,10 +16,11 @@ class RowProgram:
     `scan` once for each iteration, every branch of a `cond` as if it were taken; None in a `while_loop`. runs: "machine
     code", "GPU kernels" or "jax.vmap". reason: why it is not machine code, or not one call of it; else empty.
     For each row: arithmetic, divisions (with roots) and transcendental (sines, powers, logarithms and the like) are numbers
-    of scalar operations, as often as loops do them; loops: numbers of iterations, a loop before those inside it, and the
-    largest number where it is an operand, as in an eager `simulate`; bytes_in, bytes_out: of its own operands and its
-    results; bytes_kept: what loops stack, such as the checkpoints of reverse mode. For a function that `jax.vmap` runs, all
-    these are 0, apart from bytes_in and bytes_out where it is not left to JAX as it is.
+    of scalar operations, as often as loops do them, a `while_loop` of a row as if it made eight iterations; loops: numbers
+    of iterations, a loop before those inside it, and the largest number where it is an operand, as in an eager `simulate`;
+    bytes_in, bytes_out: of its own operands and its results; bytes_kept: what loops stack, such as the checkpoints of
+    reverse mode. For a function that `jax.vmap` runs, all these are 0, apart from bytes_in and bytes_out where it is not
+    left to JAX as it is.
 
     >>> double = mbs.rows(lambda x: 2 * x)
     >>> [program] = mbs.explain(jax.vmap(double), np.arange(3.0)).programs

@@ -1,0 +1,81 @@
+"""Loops that end when no row needs another iteration, and tables, as machine code against `jax.vmap`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxmbs as mbs
+from jaxmbs.batching.lookup import Table, lookup
+
+X = jnp.asarray(np.random.default_rng(0).normal(size=13))
+TABLE = Table(np.random.default_rng(1).normal(size=50))
+
+
+@pytest.fixture(autouse=True)
+def with_machine_code(monkeypatch):
+    """Whatever the caller has chosen."""
+    monkeypatch.setenv("JAXMBS_KERNELS", "machine")
+
+
+def wandering(x):
+    def body(c):
+        k, y, i = c
+        return k + 1, jnp.where(y > 1, y / 2, 1.25 * y + lookup(TABLE, i)), (7 * i + 3) % 50
+
+    start = jnp.int32(0), 3 * x, (10 * jnp.abs(x)).astype(jnp.int32)
+    return lax.while_loop(lambda c: (c[0] < jnp.int32(40)) & (jnp.abs(c[1]) > 0.25), body, start)
+
+
+def nested(x):
+    def inner(c):
+        y, n = lax.while_loop(lambda a: (a[0] > 1) & (a[1] < 30), lambda a: (a[0] * 0.5, a[1] + 1), (c[1], c[2]))
+        return c[0] + 1, y + x * 4, n
+
+    return lax.while_loop(lambda c: c[0] < 3 + jnp.sign(x), inner, (jnp.float32(0), 5 * x, jnp.int32(0)))
+
+
+def not_once(x):
+    return lax.while_loop(lambda c: c > 100, lambda c: c - 1, x)
+
+
+@pytest.mark.parametrize("fn", [wandering, nested, not_once])
+@pytest.mark.parametrize("rows", [13, 1])
+def test_loops_as_by_vmap(fn, rows):
+    got, want = mbs.jit(fn, in_axes=0)(X[:rows]), jax.jit(jax.vmap(fn))(X[:rows])
+    for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_the_loop_is_machine_code():
+    said = mbs.explain(mbs.jit(wandering, in_axes=0), X)
+    assert said.programs[0].runs == "machine code" and not said.programs[0].reason
+
+
+def test_a_row_without_an_end_is_not_waited_for_by_others_numbers():
+    """What a row does not need does not change it: the numbers of a row do not depend on those of others."""
+    together = mbs.jit(wandering, in_axes=0)(X)
+    alone = [mbs.jit(wandering, in_axes=0)(X[k : k + 1]) for k in range(3)]
+    for k, one in enumerate(alone):
+        for x, y in zip(one, together, strict=True):
+            np.testing.assert_array_equal(x[0], y[k])
+
+
+def test_derivatives_forwards():
+    def end(x):
+        return wandering(x)[1]
+
+    got, want = mbs.jit(jax.jacfwd(end), in_axes=0)(X), jax.vmap(jax.jacfwd(end))(X)
+    np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+def test_tables():
+    index = jnp.array([-3, 0, 7, 49, 50, 1000], jnp.int32)
+    want = TABLE.numbers[[0, 0, 7, 49, 49, 49]]
+    np.testing.assert_array_equal(lookup(TABLE, index), want)
+    np.testing.assert_array_equal(mbs.jit(lambda k: lookup(TABLE, k), in_axes=0)(index), want)
+    assert Table([1.0, 2.0]) == Table([1.0, 2.0]) and Table([1.0]) != Table([2.0])
+    assert Table(np.float32([1.0])) != Table(np.float64([1.0]))
+    with pytest.raises(ValueError, match="one axis"):
+        Table(np.zeros((2, 2)))
