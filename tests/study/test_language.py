@@ -1,5 +1,7 @@
 """Clearances against brute force, attitude against SciPy, forces against formulas, reductions against NumPy."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +12,7 @@ from scipy.spatial.transform import Rotation
 import jaxmbs as mbs
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.geometry import Unions, separation
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.study import Study, read, repeat, run
 from jaxmbs.study.outputs import (
@@ -28,7 +31,7 @@ from jaxmbs.study.outputs import (
 )
 from jaxmbs.study.outputs.attitude import SEQUENCES
 from jaxmbs.study.outputs.folding import _margin
-from jaxmbs.study.outputs.gap import signed_distance
+from jaxmbs.study.outputs.gap import signed_distances
 from jaxmbs.study.problem.criteria import parse
 from tests.study.conftest import CART
 
@@ -75,6 +78,26 @@ def inside_of(name, x):
     return across + (0.9 * (u - 0.5))[:, None] * e
 
 
+def cube(body):
+    return Box(body, size=(2.0, 2.0, 2.0))
+
+
+@functools.cache
+def _distances():
+    unions = Unions([SHAPES[name]("a").union for name in SHAPES], np.float64)
+
+    def gap(first, second, R, p):
+        return separation(unions, first, second, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), jnp.inf).gap
+
+    return jax.jit(gap)
+
+
+def distance_of(a, b):
+    """Distance of two of the SHAPES as a function of the placement of the second; one program for all."""
+    first, second = (np.int32(list(SHAPES).index(x)) for x in (a, b))
+    return lambda R, p: _distances()(first, second, R, p)
+
+
 def closest(a, b, R, p):
     """Least distance of points of two shapes, by search over what covers them."""
 
@@ -94,7 +117,7 @@ def closest(a, b, R, p):
 @pytest.mark.usually("box-box", "ball-box")
 def test_distance_of_disjoint_shapes_against_search(pair):
     a, b = pair.split("-")
-    gap = jax.jit(lambda R, p: signed_distance(SHAPES[a]("a").reach(Scene(R, p)), SHAPES[b]("b").reach(Scene(R, p))))
+    gap = distance_of(a, b)
     rng = np.random.default_rng(7)
     for k in range(3):
         R, p = Rotation.random(rng=rng).as_matrix(), rng.normal(size=3)
@@ -115,7 +138,7 @@ def reaches(name, n):
 def test_no_direction_has_a_wider_gap(pair):
     """Of disjoint and of overlapping shapes: the gap of any direction is a bound."""
     a, b = pair.split("-")
-    gap = jax.jit(lambda R, p: signed_distance(SHAPES[a]("a").reach(Scene(R, p)), SHAPES[b]("b").reach(Scene(R, p))))
+    gap = distance_of(a, b)
     rng, N = np.random.default_rng(11), np.random.default_rng(12).normal(size=(3000, 3))
     N /= np.linalg.norm(N, axis=1)[:, None]
     for size in (2.0, 1.0, 0.5):
@@ -126,19 +149,20 @@ def test_no_direction_has_a_wider_gap(pair):
 
 
 def test_distances_in_closed_form():
-    def gap(a, b, p):
-        s = Scene(np.eye(3), np.asarray(p, float))
-        return float(signed_distance(a("a").reach(s), b("b").reach(s)))
-
-    ball, box = SHAPES["ball"], lambda b: Box(b, size=(2.0, 2.0, 2.0))
-    capsule = SHAPES["capsule"]
-    assert gap(ball, ball, (3, 4, 0)) == pytest.approx(5 - 0.6, abs=1e-9)
-    assert gap(ball, ball, (0.1, 0, 0)) == pytest.approx(0.1 - 0.6, abs=1e-9), "how deep they overlap"
-    assert gap(box, ball, (2.0, 0.2, 0.1)) == pytest.approx(1 - 0.3, abs=1e-9), "on a face"
-    assert gap(box, ball, (2.0, 2.0, 0.0)) == pytest.approx(np.sqrt(2) - 0.3, abs=1e-6), "on an edge"
-    assert gap(box, ball, (2.0, 2.0, 2.0)) == pytest.approx(np.sqrt(3) - 0.3, abs=1e-6), "on a corner"
-    assert gap(capsule, capsule, (0.3, 1.0, 0)) == pytest.approx(1 - 0.4, abs=1e-5), "side by side"
-    assert gap(box, box, (1.5, 0.1, 0)) == pytest.approx(-0.5, abs=1e-9)
+    ball, capsule = SHAPES["ball"], SHAPES["capsule"]
+    cases = [  # shapes, where the second one is, their distance
+        (ball, ball, (3, 4, 0), 5 - 0.6),
+        (ball, ball, (0.1, 0, 0), 0.1 - 0.6),  # how deep they overlap
+        (cube, ball, (2.0, 0.2, 0.1), 1 - 0.3),  # on a face
+        (cube, ball, (2.0, 2.0, 0.0), np.sqrt(2) - 0.3),  # on an edge
+        (cube, ball, (2.0, 2.0, 2.0), np.sqrt(3) - 0.3),  # on a corner
+        (capsule, capsule, (0.3, 1.0, 0), 1 - 0.4),  # side by side
+        (cube, cube, (1.5, 0.1, 0), -0.5),
+        (cube, cube, (0.0, 0.0, 0.0), -2.0),  # in the same place
+    ]
+    scenes = [(a("a"), b("b"), Scene(np.eye(3), np.asarray(p, float))) for a, b, p, _ in cases]
+    found = jax.jit(lambda: signed_distances(scenes))()
+    np.testing.assert_allclose(found, [wanted for *_, wanted in cases], atol=1e-12)
 
 
 @pytest.mark.slow
@@ -152,7 +176,7 @@ def test_gradients_of_clearances_against_finite_differences():
 
         def gap(x, a=a, b=b, p=np.array(p)):
             s = Scene(turn(x[3:]) @ R0, p + x[:3])
-            return signed_distance(SHAPES[a]("a").reach(s), SHAPES[b]("b").reach(s))
+            return signed_distances([(SHAPES[a]("a"), SHAPES[b]("b"), s)])[0]
 
         value, slope = jax.jit(gap), jax.jit(jax.grad(gap))(jnp.zeros(6))
         push = jax.jit(lambda e, gap=gap: jax.jvp(gap, (jnp.zeros(6),), (e,))[1])

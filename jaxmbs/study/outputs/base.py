@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared, element, field
+from jaxmbs.spatial import kernel
 from jaxmbs.study.outputs import reductions, window
 from jaxmbs.study.outputs.reductions import AT, INTEGRALS
 from jaxmbs.study.outputs.reductions import REDUCTIONS as REDUCTIONS
@@ -112,6 +113,20 @@ class Output(Described):
         """Value at the present time in SI, and whether it is defined then."""
         raise NotImplementedError
 
+    @classmethod
+    def measure_all(
+        cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalled: Mapping[int, tuple[Any, Scalar]]
+    ) -> tuple[list[tuple[Scalar, Scalar]], dict[int, Any]]:
+        """What several outputs of this class measure, each in its scene, and new memories. recalled: for some of the
+        outputs, by their places, (what is remembered of earlier times, the extreme so far): they may return a bound that is
+        not beyond the extreme in place of the value."""
+        return [_measure(output, scene) for output, scene in zip(outputs, scenes, strict=True)], {}
+
+    @property
+    def memory(self) -> Any:
+        """What is remembered before the first time, a tree of numbers; None if nothing is."""
+        return None
+
     def start(self) -> tuple[Any, ...]:
         """State of the fold before the first time."""
         own = reductions.start(self.reduce)
@@ -149,6 +164,11 @@ class Output(Described):
 
     def _reduced(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
         return reductions.fold(self.reduce, state, measured, t, self.limit, margin)
+
+
+@kernel
+def _measure(output: Output, scene: Scene) -> tuple[Scalar, Scalar]:
+    return output.measure(scene)
 
 
 def turned(rotation: Any, vector: Any) -> Any:

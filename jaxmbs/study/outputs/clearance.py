@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.known import accepting
 from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Output, Scalar, turned
-from jaxmbs.study.outputs.gap import signed_distance
+from jaxmbs.study.outputs.gap import Memory, least_distances, signed_distances
 from jaxmbs.study.outputs.shapes import Ball, Box, Shape, Tube
 
 
@@ -24,8 +24,9 @@ class Clearance(Output):
     """Gap [m] between two shapes; where they overlap, minus the shortest displacement that separates them. If `inside`,
     the gap between the first shape and the inner side of the second, which contains it.
 
-    Shapes are convex. The result is never larger than the true gap. Outside, it is the widest gap between parallel
-    planes; inside, it is found from the corners of the first shape.
+    The result is never larger than the true gap. Outside, it is the widest gap between parallel planes that separate the
+    nearest convex pieces of the shapes; where pieces overlap, it may be somewhat deeper than the shortest displacement
+    that separates them. Inside, it is found from the corners of the first shape.
     """
 
     always_defined: ClassVar[bool] = False
@@ -47,14 +48,35 @@ class Clearance(Output):
         if self.open and not (self.inside and isinstance(self.shape_b, Tube)):
             yield "open", "is only for inside = true with a tube as shape_b"
         for key in ("shape_a", "shape_b"):
-            shape = getattr(self, key)
-            if isinstance(shape, Box) and min(shape.size) <= 0:
-                yield f"{key}.size", f"{list(shape.size)}: the lengths of edges must be more than zero"
+            yield from ((f"{key}.{field}", remedy) for field, remedy in getattr(self, key).faults())
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
         if self.inside:
             return _inside(self, scene)
-        return signed_distance(self.shape_a.reach(scene), self.shape_b.reach(scene)), True
+        return signed_distances([(self.shape_a, self.shape_b, scene)])[0], True
+
+    @classmethod
+    def measure_all(
+        cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalled: Mapping[int, tuple[Any, Scalar]]
+    ) -> tuple[list[tuple[Scalar, Scalar]], dict[int, Any]]:
+        given: list[Any] = list(outputs)
+        found: dict[int, tuple[Scalar, Scalar]] = {k: _inside(o, scenes[k]) for k, o in enumerate(given) if o.inside}
+        pairs = {k: (o.shape_a, o.shape_b, scenes[k]) for k, o in enumerate(given) if not o.inside}
+        always = {k: pair for k, pair in pairs.items() if k not in recalled}
+        some = {k: pair for k, pair in pairs.items() if k in recalled}
+        new: dict[int, Any] = {}
+        if always:
+            found |= {k: (x, True) for k, x in zip(always, signed_distances(list(always.values())), strict=True)}
+        if some:
+            memories, least = zip(*(recalled[k] for k in some), strict=True)
+            values, kept = least_distances(list(some.values()), memories, least)
+            found |= {k: (x, True) for k, x in zip(some, values, strict=True)}
+            new = dict(zip(some, kept, strict=True))
+        return [found[k] for k in range(len(given))], new
+
+    @property
+    def memory(self) -> Any:
+        return None if self.inside or self.reduce not in ("min", "time_of_min") or self.windowed else Memory.none()
 
 
 def _inside(c: Clearance, scene: Scene) -> tuple[Scalar, Scalar]:

@@ -6,6 +6,7 @@ The dynamics are imported when a motion is measured, so that a study can be read
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from jaxmbs.model.fields import names_in
 from jaxmbs.model.forces.base import WORLD, Scene
 from jaxmbs.simulate.mode_changes import jumps
 from jaxmbs.simulate.run_state import AFTER_JUMP, ON_GRID
-from jaxmbs.spatial import kernel
 from jaxmbs.spatial.known import bare
 from jaxmbs.study.outputs.base import INSTANTS, AtEvent, Output, Scalar
 from jaxmbs.study.outputs.event_time import EventTime
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 TIME = "t"  # the time, in a condition
 EVENT_COUNTS, EVENT_TIMES = "event_counts", "event_times"  # per sample: how often each event happened, and when first
+MEMORY = "memory"  # in the carry: what outputs remember of earlier times, by name
 AT_START = "at_start"  # per sample: which outputs stayed at their first value
 
 
@@ -40,7 +41,7 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
     """(carry0, fn) for the `fold` of simulate: all outputs, from one pass over the bodies at each time."""
 
     def with_events(carry: Any, model: Model, t: Any, q: Any, v: Any, mode: Any, event: Any) -> Any:
-        found = measured(outputs, model, t, q, v, mode)
+        found, memory = _measured(outputs, model, t, q, v, mode, carry)
         on_grid = _folded(outputs, carry, found, t)
 
         def one(name: str, o: Output) -> Any:
@@ -56,13 +57,14 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
             caught = o.at_event(carry[name], found[name], t, now, changes, _margins(o, found, t))
             return jax.tree.map(lambda new, old: jnp.where(event >= 0, new, old), caught, new)
 
-        return {name: one(name, o) for name, o in outputs.items()}
+        return {name: one(name, o) for name, o in outputs.items()} | memory
 
     def fn(carry: Any, model: Model, t: Any, q: Any, v: Any) -> Any:
-        return _folded(outputs, carry, measured(outputs, model, t, q, v), t)
+        return with_mode(carry, model, t, q, v, None)
 
     def with_mode(carry: Any, model: Model, t: Any, q: Any, v: Any, mode: Any) -> Any:
-        return _folded(outputs, carry, measured(outputs, model, t, q, v, mode), t)
+        found, memory = _measured(outputs, model, t, q, v, mode, carry)
+        return _folded(outputs, carry, found, t) | memory
 
     return _start(outputs, dtype), with_events if at_events(outputs) else with_mode if needs_mode(outputs) else fn
 
@@ -142,13 +144,28 @@ def _margin(when: Criterion | None, found: Mapping[str, tuple[Any, Any]], t: Any
     return jnp.where(defined, functools.reduce(jnp.minimum, sides), jnp.nan)
 
 
-def _start(outputs: Mapping[str, Output], dtype: Any) -> dict[str, tuple[Any, Any]]:
-    return {name: tuple(jnp.asarray(x, dtype) for x in output.start()) for name, output in outputs.items()}  # type: ignore[misc]
+def _start(outputs: Mapping[str, Output], dtype: Any) -> dict[str, Any]:
+    folds: dict[str, Any] = {
+        name: tuple(jnp.asarray(x, dtype) for x in output.start()) for name, output in outputs.items()
+    }
+    memory = {
+        name: jax.tree.map(lambda x: jnp.asarray(x, dtype), outputs[name].memory) for name in _remembering(outputs)
+    }
+    return folds | ({MEMORY: memory} if memory else {})
 
 
-@kernel
-def _measure(output: Output, scene: Scene) -> tuple[Scalar, Scalar]:
-    return output.measure(scene)
+def _remembering(outputs: Mapping[str, Output]) -> list[str]:
+    """Outputs that need not be measured at every time: no other one uses their values."""
+    used = {of for o in outputs.values() if isinstance(o, Combined) for of in o.of}
+    for o in outputs.values():
+        used |= {x.output for key in INSTANTS if hasattr(x := getattr(o, key), "output")}
+    alone = Counter(_history(o) for o in outputs.values())
+    return [n for n, o in outputs.items() if n not in used and o.memory is not None and alone[_history(o)] == 1]
+
+
+def _history(output: Output) -> Output:
+    """The output without what it makes of the history."""
+    return replace(output, reduce="final", unit=None, limit=None, when=None, from_=None, until=None)
 
 
 def measured(
@@ -159,6 +176,13 @@ def measured(
 
     Outputs that differ only in their reduction share the computation.
     """
+    return _measured(outputs, model, t, q, v, mode, {})[0]
+
+
+def _measured(
+    outputs: Mapping[str, Output], model: Model, t: Any, q: Any, v: Any, mode: Mode | None, carry: Mapping[str, Any]
+) -> tuple[dict[str, tuple[Scalar, Scalar]], dict[str, Any]]:
+    """The same for a fold with this carry, and the new memories as a part of the carry."""
     from jaxmbs.dynamics.state.kinematics import link_motions
     from jaxmbs.dynamics.state.scene import TreeScene
     from jaxmbs.dynamics.state.tree import Tree
@@ -171,17 +195,22 @@ def measured(
         joints: Any = {j: state.joint(j) for _, j in names_in(output, Kind.JOINT)}
         return Scene(t, bodies, joints, {}, (), ())
 
-    shared: dict[Output, tuple[Scalar, Scalar]] = {}
-    found = {}
+    found: dict[str, Any] = {}
+    waiting: dict[type[Output], dict[Output, list[str]]] = {}
     for name, output in outputs.items():
-        same = replace(output, reduce="final", unit=None, limit=None, when=None, from_=None, until=None)
-        if isinstance(output, Combined):
-            continue
-        if same not in shared:
-            whole = isinstance(output, OfState)
-            shared[same] = tuple(
-                map(bare, output.of_state(state, model, mode) if whole else _measure(same, seen(output)))
-            )
-        found[name] = shared[same]
+        if not isinstance(output, Combined):
+            waiting.setdefault(type(output), {}).setdefault(_history(output), []).append(name)
+    memory = dict(carry.get(MEMORY, {}))
+    for kind, group in waiting.items():
+        first = [names[0] for names in group.values()]
+        new: dict[int, Any] = {}
+        if issubclass(kind, OfState):
+            values = [output.of_state(state, model, mode) for output in group]  # type: ignore[attr-defined]
+        else:
+            recalled = {k: (memory[name], carry[name][0]) for k, name in enumerate(first) if name in memory}
+            values, new = kind.measure_all(list(group), [seen(output) for output in group], recalled)
+        memory |= {first[k]: x for k, x in new.items()}
+        for names, value in zip(group.values(), values, strict=True):
+            found |= dict.fromkeys(names, tuple(map(bare, value)))
     found |= {name: o.combined([found[of] for of in o.of]) for name, o in outputs.items() if isinstance(o, Combined)}
-    return {name: found[name] for name in outputs}
+    return {name: found[name] for name in outputs}, {MEMORY: memory} if memory else {}

@@ -1,33 +1,22 @@
-"""Convex shapes fixed to bodies, each described by how far it reaches in a direction."""
+"""Shapes fixed to bodies: unions of convex pieces."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from jaxmbs.geometry import Piece, Union
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.given import Rows, Vector
 from jaxmbs.spatial import ZERO3, Vector3
-from jaxmbs.spatial.scalar import Scalar
 from jaxmbs.study.outputs.base import Described, normals, turned
-
-
-class Reach(NamedTuple):
-    """A convex shape in world axes, with centre c. In the direction of a unit vector n it reaches c.n + sum w |e.n| +
-    sum r sqrt(1 - (e.n)²) + ball + the largest p.n of its points p.
-
-    along: half lengths and directions (w, e) of segments; discs: radii and axes (r, e); points: relative to the centre.
-    """
-
-    center: Vector3
-    along: tuple[tuple[float, Vector3], ...] = ()
-    discs: tuple[tuple[float, Vector3], ...] = ()
-    ball: float = 0.0
-    points: tuple[Vector3, ...] = ()
 
 
 @element
@@ -36,15 +25,23 @@ class Shape(Described):
 
     body: str = field(Kind.BODY_OR_WORLD, "", "body that carries it")
 
-    def reach(self, scene: Scene) -> Reach:
-        """The shape at its present position."""
+    def pieces(self) -> tuple[Piece, ...]:
+        """Convex pieces, in body axes, that together are the shape or, where this says so, contain it."""
         raise NotImplementedError
+
+    @functools.cached_property
+    def union(self) -> Union:
+        return Union.of(self.pieces())
 
     def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
         """Points, in world axes, and a radius: the shape is the hull of the balls of this radius about the points. For
         a cylinder, the points are the corners of polygons with 64 sides around its ends, which lie outside it by 0.12 %
         of its radius."""
         raise NotImplementedError
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """(key, remedy) for each field that does not fit the others."""
+        yield from ()
 
     def _there(self, scene: Scene, vectors: Any) -> tuple[Vector3, ...]:
         R = scene.rotation(self.body)
@@ -58,8 +55,8 @@ class Ball(Shape):
     center: Vector = field(Kind.VECTOR, "m", "centre, in body axes", default=(0.0, 0.0, 0.0))
     radius: float = field(Kind.POSITIVE, "m", "radius", kw_only=True)
 
-    def reach(self, scene: Scene) -> Reach:
-        return Reach(scene.point(self.body, Vector3.of(self.center)), ball=self.radius)
+    def pieces(self) -> tuple[Piece, ...]:
+        return (Piece.of_points([self.center], self.radius),)
 
     def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
         return (scene.point(self.body, Vector3.of(self.center)),), self.radius
@@ -75,6 +72,10 @@ class Box(Shape):
         Kind.ROTATION, "", "from its axes to those of the body", default=(1.0, 0.0, 0.0, 0.0), kw_only=True
     )
 
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if min(self.size) <= 0:
+            yield "size", f"{list(self.size)}: the lengths of edges must be more than zero"
+
     def edges(self) -> np.ndarray:
         """(3, 3) unit vectors along the edges, in body axes, one per row."""
         x = np.asarray(self.rotation, float)
@@ -84,15 +85,16 @@ class Box(Shape):
         K = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
         return (np.eye(3) + 2 * w * K + 2 * K @ K).T
 
-    def reach(self, scene: Scene) -> Reach:
-        along = zip((float(s) / 2 for s in self.size), self._there(scene, self.edges()), strict=True)
-        return Reach(scene.point(self.body, Vector3.of(self.center)), tuple(along))
+    def pieces(self) -> tuple[Piece, ...]:
+        return (Piece.of_points(np.asarray(self.center) + self._from_center()),)
 
     def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        half = self.edges() * np.asarray(self.size)[:, None] / 2
         center = scene.point(self.body, Vector3.of(self.center))
-        vectors = [half.T @ (x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
-        return tuple(center + v for v in self._there(scene, vectors)), 0.0
+        return tuple(center + v for v in self._there(scene, self._from_center())), 0.0
+
+    def _from_center(self) -> np.ndarray:
+        half = self.edges() * np.asarray(self.size)[:, None] / 2
+        return np.array([half.T @ (x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
 
 
 @element
@@ -104,16 +106,13 @@ class Tube(Shape):
     radius: float = field(Kind.POSITIVE, "m", "radius", kw_only=True)
     length: float = field(Kind.POSITIVE, "m", "from end to end", kw_only=True)
 
-    def reach(self, scene: Scene) -> Reach:
-        (e,) = self._there(scene, [self.axis])
-        return Reach(scene.point(self.body, Vector3.of(self.center)), ((self.length / 2, e),), ((self.radius, e),))
+    def pieces(self) -> tuple[Piece, ...]:
+        return (Piece.of_discs(_ends(self), (self.radius, self.radius), self.axis),)
 
     def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        u, w = normals(self.axis)
-        r, half = self.radius / math.cos(math.pi / 64), np.asarray(self.axis) * self.length / 2
-        turns = (2 * math.pi * k / 64 for k in range(64))
-        rim = [r * (math.cos(x) * u + math.sin(x) * w) for x in turns]
+        half = np.asarray(self.axis) * self.length / 2
         center = scene.point(self.body, Vector3.of(self.center))
+        rim = _rim(self.axis, self.radius)
         return tuple(center + v for v in self._there(scene, [p + s * half for p in rim for s in (-1, 1)])), 0.0
 
 
@@ -126,14 +125,110 @@ class Capsule(Shape):
     radius: float = field(Kind.POSITIVE, "m", "radius", kw_only=True)
     length: float = field(Kind.NOT_NEGATIVE, "m", "of the straight part", kw_only=True)
 
-    def reach(self, scene: Scene) -> Reach:
-        (e,) = self._there(scene, [self.axis])
-        return Reach(scene.point(self.body, Vector3.of(self.center)), ((self.length / 2, e),), ball=self.radius)
+    def pieces(self) -> tuple[Piece, ...]:
+        return (Piece.of_points(_ends(self), self.radius),)
 
     def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
         (half,) = self._there(scene, [np.asarray(self.axis) * self.length / 2])
         center = scene.point(self.body, Vector3.of(self.center))
         return (center + half, center - half), self.radius
+
+
+@element
+class Cone(Shape):
+    """A cone, or with `end_radius` a part of one; its base is about `center`."""
+
+    center: Vector = field(Kind.VECTOR, "m", "centre of its base, in body axes", default=(0.0, 0.0, 0.0))
+    axis: Vector = field(Kind.AXIS, "", "from the base to its end, in body axes", default=(1.0, 0.0, 0.0), kw_only=True)
+    radius: float = field(Kind.NOT_NEGATIVE, "m", "radius of its base", kw_only=True)
+    end_radius: float = field(Kind.NOT_NEGATIVE, "m", "radius of its end", default=0.0, kw_only=True)
+    length: float = field(Kind.POSITIVE, "m", "from the base to the end", kw_only=True)
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if not self.radius and not self.end_radius:
+            yield "radius", "both radii are zero, and it is a line; give one of them, or use a capsule"
+
+    def pieces(self) -> tuple[Piece, ...]:
+        return (Piece.of_discs(self._centers(), (self.radius, self.end_radius), self.axis),)
+
+    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
+        around = [
+            center + p for center, r in zip(self._centers(), self._radii, strict=True) for p in _rim(self.axis, r)
+        ]
+        origin = scene.point(self.body, ZERO3)
+        return tuple(origin + v for v in self._there(scene, around)), 0.0
+
+    @property
+    def _radii(self) -> tuple[float, float]:
+        return self.radius, self.end_radius
+
+    def _centers(self) -> np.ndarray:
+        base = np.asarray(self.center, float)
+        return np.stack([base, base + np.asarray(self.axis) * self.length])
+
+
+@element
+class Panel(Shape):
+    """A curved panel: a part of the wall of a cylinder or of a cone, such as half a fairing, an interstage or a nozzle. It
+    is replaced by flat panels that contain it and are nowhere farther from it than `error`.
+
+    >>> from jaxmbs.study.outputs import Panel
+    >>> half = Panel("half", radius=1.0, length=3.0, thickness=0.02, angle=3.14159, error=1e-3)
+    >>> len(half.pieces())
+    36
+    """
+
+    center: Vector = field(Kind.VECTOR, "m", "centre of its base, in body axes", default=(0.0, 0.0, 0.0))
+    axis: Vector = field(
+        Kind.AXIS, "", "axis, from the base to the end, in body axes", default=(1.0, 0.0, 0.0), kw_only=True
+    )
+    radius: float = field(Kind.POSITIVE, "m", "inner radius at the base", kw_only=True)
+    end_radius: float | None = field(
+        Kind.NOT_NEGATIVE, "m", "inner radius at the end; as at the base if there is none", default=None, kw_only=True
+    )
+    length: float = field(Kind.POSITIVE, "m", "from the base to the end, along the axis", kw_only=True)
+    thickness: float = field(Kind.POSITIVE, "m", "across the axis, outwards from the inner radius", kw_only=True)
+    angle: float = field(
+        Kind.POSITIVE, "rad", "about the axis; the whole circle by default", default=2 * math.pi, kw_only=True
+    )
+    middle: Vector | None = field(
+        Kind.AXIS, "", "direction from the axis to the middle of the panel, in body axes; any if there is none",
+        default=None, kw_only=True,
+    )  # fmt: skip
+    error: float = field(Kind.POSITIVE, "m", "by how much the flat panels may be larger", default=1e-3, kw_only=True)
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.angle > 2 * math.pi + 1e-9:
+            yield "angle", f"{self.angle} rad is more than the whole circle, 2 pi"
+        if self.middle is not None and np.linalg.norm(self._across()) < 1e-6:
+            yield "middle", "is along the axis; give a direction across it"
+
+    def _across(self) -> np.ndarray:
+        axis, middle = np.asarray(self.axis), np.asarray(self.middle, float)
+        return middle - axis * (axis @ middle)
+
+    def pieces(self) -> tuple[Piece, ...]:
+        axis, base = np.asarray(self.axis), np.asarray(self.center, float)
+        u = normals(self.axis)[0] if self.middle is None else self._across()
+        u = u / np.linalg.norm(u)
+        w = np.cross(axis, u)
+        ends = ((0.0, self.radius), (self.length, self.radius if self.end_radius is None else self.end_radius))
+        largest = max(r for _, r in ends) + self.thickness
+        number = math.ceil(self.angle / (2 * math.acos(1 / (1 + min(self.error / largest, 1.0)))))
+        number = max(number, math.ceil(self.angle / 2.0))  # none goes half round
+        edges = np.linspace(-self.angle / 2, self.angle / 2, number + 1)
+        outwards = 1 / math.cos(self.angle / number / 2)
+
+        def corners(angle: float) -> list[np.ndarray]:
+            out = u * math.cos(angle) + w * math.sin(angle)
+            return [base + axis * z + out * x for z, r in ends for x in (r, (r + self.thickness) * outwards)]
+
+        return tuple(Piece.of_points([*corners(x), *corners(y)]) for x, y in itertools.pairwise(edges))
+
+    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
+        origin = scene.point(self.body, ZERO3)
+        points = np.concatenate([x.centers for x in self.pieces()])
+        return tuple(origin + v for v in self._there(scene, points)), 0.0
 
 
 @element
@@ -143,22 +238,31 @@ class Hull(Shape):
     points: Rows | np.ndarray = field(Kind.POINTS, "m", "the points, in body axes", kw_only=True)
     radius: float = field(Kind.NOT_NEGATIVE, "m", "how far it is thickened", default=0.0, kw_only=True)
 
-    def reach(self, scene: Scene) -> Reach:
-        x = np.asarray(self.points, float)
-        middle = x.mean(0)
-        center = scene.point(self.body, Vector3.of(middle.tolist()))
-        return Reach(center, ball=self.radius, points=self._there(scene, x - middle))
+    def pieces(self) -> tuple[Piece, ...]:
+        return (Piece.of_points(_corners(np.asarray(self.points, float)), self.radius),)
 
     def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
         origin = scene.point(self.body, ZERO3)
         return tuple(origin + v for v in self._there(scene, self.points)), self.radius
 
 
-def farthest(points: tuple[Vector3, ...], n: Vector3) -> Scalar:
-    """How far points reach in the direction n."""
-    import jax.numpy as jnp
+def _rim(axis: Vector, radius: float) -> list[np.ndarray]:
+    """Corners of a polygon of 64 sides about a circle, relative to its centre."""
+    u, w = normals(axis)
+    r, turns = radius / math.cos(math.pi / 64), (2 * math.pi * k / 64 for k in range(64))
+    return [r * (math.cos(x) * u + math.sin(x) * w) for x in turns]
 
-    found = points[0] @ n
-    for p in points[1:]:
-        found = jnp.maximum(found, p @ n)
-    return found
+
+def _ends(shape: Tube | Capsule) -> np.ndarray:
+    half = np.asarray(shape.axis) * shape.length / 2
+    return np.asarray(shape.center) + np.stack([-half, half])
+
+
+def _corners(points: np.ndarray) -> np.ndarray:
+    """Those of the points that are corners of their hull; all of them if it is flat."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return points[ConvexHull(points).vertices]
+    except (QhullError, ValueError):
+        return points

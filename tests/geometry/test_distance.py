@@ -1,0 +1,277 @@
+"""Distances of unions of convex pieces against a least-squares solver, convex hulls and closed forms."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
+
+import jaxmbs as mbs
+from jaxmbs.geometry import Piece, Union, Unions, separation
+from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.study.outputs import Ball, Box, Cone, Panel, Tube
+from jaxmbs.study.outputs.shapes import Shape
+
+RNG = np.random.default_rng(0)
+WALL, BELL = (
+    Panel("a", radius=0.6, length=1.2, thickness=0.01, error=2e-3),
+    Panel("b", axis=(1, 0, 0), radius=0.5, end_radius=0.2, length=0.9, thickness=0.01, error=2e-3),
+)
+
+
+def cloud(number, corners, apart):
+    return Union.of(
+        [Piece.of_points(0.7 * RNG.normal(size=(corners, 3)) + apart * RNG.normal(size=3)) for _ in range(number)]
+    )
+
+
+BODIES = {
+    "one": cloud(1, 20, 0.0),
+    "another": cloud(1, 12, 0.0),
+    "four": cloud(4, 12, 1.0),
+    "nine": cloud(9, 8, 2.0),
+    "wall": WALL.union,
+    "bell": BELL.union,
+    "ball": Ball("a", radius=0.3).union,
+    "cone": Cone("a", radius=0.4, length=1.0).union,
+    "tube": Tube("a", radius=0.4, length=1.0).union,
+    "triangle": Union.of([Piece.of_points([[0, 0, 0], [1, 0, 0], [0, 1, 0]])]),
+    "needle": Union.of([Piece.of_points([[0, 0, 0], [1e-3, 0, 0], [0, 1e-3, 0], [0, 0, 50.0]])]),
+}
+
+
+@functools.cache
+def compiled(dtype=np.float64):
+    unions = Unions(list(BODIES.values()), dtype)
+
+    def fn(first, second, R, p):
+        s = separation(unions, first, second, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), dtype(np.inf))
+        return s.gap, *(jnp.stack(list(x)) for x in (s.normal, s.point_a, s.point_b)), s.piece_a, s.piece_b
+
+    return mbs.jit(fn, in_axes=0)
+
+
+def apart(a, b, R, p, dtype=np.float64):
+    first, second = (np.full(len(p), list(BODIES).index(x), np.int32) for x in (a, b))
+    return [np.asarray(x) for x in compiled(dtype)(first, second, R.astype(dtype), p.astype(dtype))]
+
+
+def placements(number, far, seed=1):
+    rng = np.random.default_rng(seed)
+    p = rng.normal(size=(number, 3))
+    return (
+        Rotation.random(number, rng=rng).as_matrix(),
+        p * (rng.uniform(0, far, number) / np.linalg.norm(p, axis=1))[:, None],
+    )
+
+
+def least(a, b, R, p):
+    """Least distance of polyhedra, by non-negative least squares over the weights of their corners."""
+    found, heavy = np.inf, 1e4
+    for one in BODIES[a].pieces:
+        for other in BODIES[b].pieces:
+            there = other.centers @ R.T + p
+            n = len(one.centers)
+            M = np.zeros((5, n + len(there)))
+            M[:3, :n], M[:3, n:], M[3, :n], M[4, n:] = -one.centers.T, there.T, heavy, heavy
+            x = nnls(M, [0, 0, 0, heavy, heavy])[0]
+            x /= np.repeat([x[:n].sum(), x[n:].sum()], [n, len(there)])  # the solver fulfils these to 1e-7 only
+            found = min(found, np.linalg.norm(M[:3] @ x))
+    return found
+
+
+@pytest.mark.parametrize(("pair", "far"), [("one another", 8), ("four nine", 9), ("triangle needle", 3)])
+def test_against_least_squares(pair, far):
+    a, b = pair.split()
+    R, p = placements(40, far)
+    gap, _, on_a, on_b, *_ = apart(a, b, R, p)
+    want = np.array([least(a, b, *x) for x in zip(R, p, strict=True)])
+    np.testing.assert_allclose(np.maximum(gap, 0), want, rtol=1e-9, atol=1e-9)
+    between = np.linalg.norm(on_b - on_a, axis=1)[gap > 0]
+    np.testing.assert_allclose(between, gap[gap > 0], rtol=1e-10)
+
+
+def test_the_planes_prove_the_gap():
+    """All corners of the nearest pieces lie beyond the planes, and the pieces contain the nearest points."""
+    R, p = placements(200, 9)
+    gap, normal, on_a, on_b, i, j = apart("four", "nine", R, p)
+    for k in np.flatnonzero(gap > 0):
+        a, b = BODIES["four"].pieces[i[k]].centers, BODIES["nine"].pieces[j[k]].centers @ R[k].T + p[k]
+        assert (b @ normal[k]).min() - (a @ normal[k]).max() == pytest.approx(gap[k], rel=1e-12)
+        assert normal[k] @ on_a[k] == pytest.approx((a @ normal[k]).max(), rel=1e-9, abs=1e-12)
+        assert normal[k] @ on_b[k] == pytest.approx((b @ normal[k]).min(), rel=1e-9, abs=1e-12)
+
+
+def test_how_deep_pieces_overlap():
+    """Never less than the shortest displacement that separates them, which is a plane of the hull of differences."""
+    R, p = placements(200, 1.2)
+    gap, normal, on_a, on_b, *_ = apart("one", "another", R, p)
+    a, b = BODIES["one"].pieces[0].centers, BODIES["another"].pieces[0].centers
+    overlap = np.flatnonzero(gap < 0)
+    want = []
+    for k in overlap:
+        differences = ((b @ R[k].T + p[k])[None] - a[:, None]).reshape(-1, 3)
+        want.append(ConvexHull(differences).equations[:, 3].max())
+    error = gap[overlap] - want
+    assert len(overlap) > 100 and error.max() < 1e-12
+    assert (error > -1e-9).mean() > 0.8, "mostly it is the shortest one"
+    along = np.einsum("ki,ki->k", normal, on_b - on_a)
+    np.testing.assert_allclose(along[overlap], gap[overlap], rtol=1e-9)
+
+
+def test_never_zero_for_bodies_that_are_apart():
+    """Slightly tilted plates of which one is almost in contact with the other: the distance is not lost."""
+    boxes = [Box("a", size=(1.0, 1.0, 0.01)).union, Box("b", size=(0.3, 0.3, 0.01)).union]
+    unions = Unions(boxes, np.float64)
+
+    @functools.partial(mbs.jit, in_axes=0)
+    def gap(R, p):
+        return separation(unions, 0, 1, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), jnp.inf).gap
+
+    rng = np.random.default_rng(3)
+    w = 1e-6 * rng.normal(size=(500, 3))
+    R = Rotation.from_rotvec(w).as_matrix()
+    height = np.geomspace(1e-9, 1e-2, 500)
+    corners = np.array([(x, y, -0.005) for x in (-0.15, 0.15) for y in (-0.15, 0.15)])
+    lowest = np.einsum("nj,kj->nk", R[:, 2], corners).min(1)
+    p = np.stack([*rng.uniform(-0.2, 0.2, (2, 500)), 0.005 + height - lowest], 1)
+    found = np.asarray(gap(R, p))
+    assert np.all((found > 0) & (found <= height * (1 + 1e-6)))
+    np.testing.assert_allclose(found, height, atol=1e-8)
+
+
+def test_a_nozzle_leaves_an_interstage():
+    """Both are concave. While it is inside, the gap is that of the radii; outside, that of the rims."""
+    x = np.array([0.0, 0.1, 0.25, 1.0])
+    p = np.stack([x + 0.25, *np.zeros((2, 4))], 1)
+    gap, *_ = apart("wall", "bell", np.tile(np.eye(3), (4, 1, 1)), p)
+    inside = 0.6 - 0.51  # the rim of the bell is level with the wall
+    np.testing.assert_allclose(gap[:3], inside, atol=4.1e-3)
+    assert np.all(gap[:3] <= inside + 1e-12)
+    assert gap[3] == pytest.approx(np.hypot(0.05, 0.09), abs=4.1e-3)
+
+
+def test_round_pieces_in_closed_form():
+    """A ball beside a cone and a tube: at the side, on the rim and at the tip."""
+    R, tip = np.tile(np.eye(3), (3, 1, 1)), np.array([[1.5, 0, 0], [-0.5, 0.7, 0], [0.5, 1.2, 0.0]])
+    gap, *_ = apart("cone", "ball", R, tip)
+    side = np.array([0.4, 1.0]) / np.hypot(0.4, 1.0)  # across the side of the cone
+    want = [0.5 - 0.3, np.hypot(0.5, 0.3) - 0.3, side @ np.array([0.5, 1.2 - 0.4]) - 0.3]
+    np.testing.assert_allclose(gap, want, atol=1e-8)
+    gap, *_ = apart("tube", "ball", R, np.array([[0.0, 1.0, 0.0], [1.5, 0.0, 0.0], [1.0, 0.9, 0.0]]))
+    np.testing.assert_allclose(gap, [0.3, 0.7, np.hypot(0.5, 0.5) - 0.3], atol=1e-8)
+
+
+def test_in_single_precision():
+    R, p = placements(100, 9)
+    want, got = apart("four", "nine", R, p)[0], apart("four", "nine", R, p, np.float32)[0]
+    assert got.dtype == np.float32
+    away = want > 0
+    np.testing.assert_allclose(got[away], want[away], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "shape", [WALL, BELL, Panel("a", radius=1, length=1, thickness=0.1, angle=1.0, middle=(0, 1, 1))]
+)
+def test_panels_contain_the_wall(shape):
+    """No point of the wall is outside of all pieces, and no corner of a piece farther from it than `error`."""
+    rng = np.random.default_rng(0)
+    axis = np.asarray(shape.axis)
+    u = np.array([0, 1, 1]) / np.sqrt(2) if shape.middle else None
+    z, s, t = rng.uniform(size=(3, 400))
+    end = shape.radius if shape.end_radius is None else shape.end_radius
+    turn = (s - 0.5) * shape.angle
+    radius = shape.radius + z * (end - shape.radius) + t * shape.thickness
+    if u is None:
+        from jaxmbs.study.outputs.base import normals
+
+        u = normals(shape.axis)[0]
+    w = np.cross(axis, u)
+    out = np.cos(turn)[:, None] * u + np.sin(turn)[:, None] * w
+    points = radius[:, None] * out + (z * shape.length)[:, None] * axis
+    hulls = [ConvexHull(x.centers).equations for x in shape.pieces()]
+    inside = [np.any([np.all(h[:, :3] @ x + h[:, 3] < 1e-9) for h in hulls]) for x in points]
+    assert np.all(inside)
+    corners = np.concatenate([x.centers for x in shape.pieces()])
+    along = corners @ axis
+    away = np.linalg.norm(corners - along[:, None] * axis, axis=1)
+    outer = shape.radius + along / shape.length * (end - shape.radius) + shape.thickness
+    assert (away - outer).max() <= shape.error + 1e-12
+
+
+def test_what_does_not_fit_is_said():
+    said = {
+        key: remedy
+        for shape in (
+            Panel("a", radius=1, length=1, thickness=0.1, angle=7.0),
+            Panel("a", radius=1, length=1, thickness=0.1, middle=(2, 0, 0)),
+            Cone("a", radius=0.0, length=1.0),
+            Box("a", size=(1, 0, 1)),
+        )
+        for key, remedy in shape.faults()
+    }
+    assert set(said) == {"angle", "middle", "radius", "size"} and "whole circle" in said["angle"]
+    assert not list(Shape("a").faults())
+
+
+def test_derivatives_of_distances():
+    """With respect to the placement, in both modes, where the nearest points are unique."""
+    from jaxmbs.study.outputs.gap import signed_distances
+
+    class Scene:
+        def __init__(self, R, p):
+            self.R, self.p = R, p
+
+        def rotation(self, body):
+            return Matrix3.of(list(jnp.ravel(self.R if body == "b" else jnp.eye(3))))
+
+        def point(self, body, local):
+            return self.rotation(body) @ local + (Vector3(*self.p) if body == "b" else Vector3(0.0, 0.0, 0.0))
+
+    R0 = Rotation.from_rotvec([0.4, -0.2, 0.7]).as_matrix()
+    shapes = [Panel("a", radius=0.6, length=1.2, thickness=0.01, error=0.02), Cone("b", radius=0.4, length=0.5)]
+
+    def gaps(x):
+        K = jnp.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]])
+        R = (jnp.eye(3) + K + K @ K / 2) @ R0
+        scenes = [Scene(R, x[3:] + jnp.array(p)) for p in ((0.3, 0.1, 0.05), (2.0, 0.4, 0.3))]
+        return jnp.stack(signed_distances([(*shapes, scene) for scene in scenes]))
+
+    x = jnp.zeros(6)
+    step = 1e-6 * np.eye(6)
+    value = jax.jit(gaps)
+    want = np.stack([(value(x + e) - value(x - e)) / 2e-6 for e in step], 1)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(gaps))(x), want, atol=1e-7)
+    np.testing.assert_allclose(jax.jit(jax.jacrev(gaps))(x), want, atol=1e-7)
+
+
+def test_the_least_distance_of_a_motion_with_few_evaluations():
+    """What a run remembers leaves the least distance as it is."""
+    from jaxmbs.study.outputs import Clearance
+    from jaxmbs.study.outputs.folding import folded
+
+    mech = mbs.Mechanism("two", gravity=(0.0, 0.0, 0.0))
+    for body in ("a", "b"):
+        mech.add_body(body, mass=2.0, inertia=(0.3, 0.2, 0.1))
+        mech.add_joint(f"flight_{body}", mbs.Free(), "world", body)
+    model = mech.build()
+    shapes = Box("a", size=(0.4, 0.6, 0.8)), Panel("b", radius=0.3, length=0.5, thickness=0.02, error=0.02)
+    v = jnp.array([0.3, -0.2, 1.0, 0.0, 0.0, 0.0, -0.5, 0.4, 0.2, -0.9, 0.1, 0.05])
+    starts = jnp.tile(model.neutral(), (16, 1)).at[:, 7].set(2.0).at[:, 8].set(np.linspace(0.2, 1.5, 16))
+    both = {"near": Clearance(*shapes), "end": Clearance(*shapes, reduce="final")}
+    found = []
+    for outputs in ({"near": both["near"]}, both):
+        carry, fold = folded(outputs, np.float64)
+
+        def last(q, carry=carry, fold=fold):
+            return mbs.simulate(model, q, v, 4.0, dt=0.02, fold=(carry, fold), save_every=1000).folded
+
+        found.append(mbs.jit(last, in_axes=0)(starts))
+    assert "memory" in found[0] and "memory" not in found[1]
+    least = [np.asarray(outputs["near"].result(x["near"])) for x in found]
+    np.testing.assert_allclose(*least, rtol=1e-12)
+    assert least[0].min() < 0 and least[0].max() > 0.3
