@@ -70,6 +70,22 @@ def test_derivatives_forwards():
     np.testing.assert_allclose(got, want, rtol=1e-14)
 
 
+def test_reverse_mode_around_a_loop_that_does_not_depend_on_the_variables():
+    """Alone, outermost and within a program of JAX, where the row is one call of a kernel."""
+
+    def fn(q):
+        k = lax.while_loop(
+            lambda c: c[0] * c[1] < 10, lambda c: (c[0] + 1, c[1]), (1.0, lax.stop_gradient(q**2 + 0.1))
+        )[0]
+        return k * q**2
+
+    want = jax.vmap(jax.grad(fn))(X)
+    np.testing.assert_allclose(mbs.jit(jax.grad(fn), in_axes=0)(X), want, rtol=1e-14)
+    rows = jax.vmap(mbs.rows(fn))
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: jnp.sum(rows(x))))(X), want, rtol=1e-14)
+    assert jax.jit(rows).lower(X).compile().as_text().count("custom-call(") == 1
+
+
 def test_tables():
     index = jnp.array([-3, 0, 7, 49, 50, 1000], jnp.int32)
     want = TABLE.numbers[[0, 0, 7, 49, 49, 49]]

@@ -28,6 +28,7 @@ _RECORDED = {
     *recording.CALLS,
     "scan",
     "cond",
+    "while",
     "counted",
     "iota",
 }  # operations that become scalar ones

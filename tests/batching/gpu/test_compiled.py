@@ -14,6 +14,8 @@ import jaxmbs as mbs
 from benchmarks import ptx as table
 from jaxmbs.batching import mapped_program
 from jaxmbs.batching.gpu import PTX
+from jaxmbs.geometry import Piece, Union, Unions, separation
+from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.study import read
 from jaxmbs.study.samples.batch import GPU_ROWS, keys_of, precision, samples_of
 from tests.study.conftest import EXAMPLE
@@ -70,6 +72,20 @@ def test_a_batch_is_one_kernel_and_nothing_else(fn, operands, device):
     text = compiled.as_text()
     assert (text.count("custom-call("), text.count(" fusion("), text.count(" while(")) == (1, 0, 0)
     assert compiled.memory_analysis().temp_size_in_bytes == 0
+
+
+def test_loops_of_rows_that_end_when_they_may_are_one_kernel(device):
+    """Distances of bodies: loops within loops, and tables."""
+    corners = np.random.default_rng(0).normal(size=(2, 4, 12, 3))
+    unions = Unions([Union.of([Piece.of_points(x) for x in body]) for body in corners], np.float64)
+
+    def gap(R, p):
+        return separation(unions, 0, 1, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), jnp.inf).gap
+
+    here = jax.sharding.SingleDeviceSharding(device)
+    args = [jax.ShapeDtypeStruct((65_536, *s), np.float64, sharding=here) for s in ((3, 3), (3,))]
+    text = jax.jit(mbs.jit(gap, in_axes=0)).trace(*args).lower().compile().as_text()
+    assert (text.count("custom-call("), text.count(" fusion("), text.count(" while(")) == (1, 0, 0)
 
 
 def test_two_devices_share_the_rows(devices, monkeypatch):

@@ -8,6 +8,7 @@ from jax import lax
 
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
+from jaxmbs.batching.lookup import Table, lookup
 from jaxmbs.batching.machine import MACHINE, host
 from tests.batching import fuzz
 from tests.batching.gpu.emulated import EMULATED
@@ -31,6 +32,17 @@ def motion(q, v, tau):
     return lax.scan(step, (q, v), None, 9)
 
 
+def repeated(q, v, tau):
+    """Loops of different lengths, one within another, and numbers of tables at indices of the row."""
+    table = Table(np.arange(20.0).astype(q.dtype) ** 2)
+
+    def inner(c):
+        return lax.while_loop(lambda a: (a > 1) & (a < 1e3), lambda a: a * 0.5 + lookup(table, c[0]) * 1e-3, c[1] * 3)
+
+    first = jnp.int32(0), jnp.abs(q[0])
+    return lax.while_loop(lambda c: c[0] < 3 + (jnp.abs(v[0]) * 3).astype(int), lambda c: (c[0] + 1, inner(c)), first)
+
+
 def network(q, v, tau):
     first, second = (w.astype(q.dtype) for w in WEIGHTS)
     return lax.fori_loop(0, 3, lambda k, x: jnp.tanh(x @ first) @ second * k, q)
@@ -45,6 +57,7 @@ FUNCTIONS = {
     "motion": motion,
     "gradient of a motion": jax.grad(lambda *x: sum(jnp.sum(y) for y in jax.tree.leaves(motion(*x)))),
     "network": network,
+    "repeated": repeated,
     "truth values": lambda q, v, tau: (q > v, jnp.where((q > v) & (tau < 0), q, -v), jnp.int32(3) * (q > 0)),
     "exponentials": lambda q, v, tau: (jnp.exp(q), jnp.expm1(v), jax.nn.sigmoid(tau), jnp.tanh(q * 5)),
     "library": lambda q, v, tau: (jnp.arctan2(q, v), jnp.log(jnp.abs(tau)), jnp.arcsin(jnp.sin(q)), jnp.abs(q) ** v),
@@ -58,7 +71,14 @@ def arrays(rows, dtype, size=7):
 
 
 @pytest.mark.usually(
-    "mass matrix-float64", "motion-float32", "network-*", "truth values-*", "exponentials-*", "library-*", "few*"
+    "mass matrix-float64",
+    "motion-float32",
+    "network-*",
+    "repeated-*",
+    "truth values-*",
+    "exponentials-*",
+    "library-*",
+    "few*",
 )
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", FUNCTIONS)
