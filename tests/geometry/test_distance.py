@@ -23,6 +23,19 @@ WALL, BELL = (
 )
 
 
+class Scene:
+    """Body "a" at rest in the world, body "b" turned by R and moved by p."""
+
+    def __init__(self, R, p):
+        self.R, self.p = R, p
+
+    def rotation(self, body):
+        return Matrix3.of(list(jnp.ravel(self.R if body == "b" else jnp.eye(3))))
+
+    def point(self, body, local):
+        return self.rotation(body) @ local + (Vector3(*self.p) if body == "b" else Vector3(0.0, 0.0, 0.0))
+
+
 def cloud(number, corners, apart):
     return Union.of(
         [Piece.of_points(0.7 * RNG.normal(size=(corners, 3)) + apart * RNG.normal(size=3)) for _ in range(number)]
@@ -34,6 +47,7 @@ BODIES = {
     "another": cloud(1, 12, 0.0),
     "four": cloud(4, 12, 1.0),
     "nine": cloud(9, 8, 2.0),
+    "thirty": cloud(30, 8, 4.0),
     "wall": WALL.union,
     "bell": BELL.union,
     "ball": Ball("a", radius=0.3).union,
@@ -84,7 +98,9 @@ def least(a, b, R, p):
     return found
 
 
-@pytest.mark.parametrize(("pair", "far"), [("one another", 8), ("four nine", 9), ("triangle needle", 3)])
+@pytest.mark.parametrize(
+    ("pair", "far"), [("one another", 8), ("four nine", 9), ("thirty nine", 14), ("triangle needle", 3)]
+)
 def test_against_least_squares(pair, far):
     a, b = pair.split()
     R, p = placements(40, far)
@@ -222,16 +238,6 @@ def test_derivatives_of_distances():
     """With respect to the placement, in both modes, where the nearest points are unique."""
     from jaxmbs.study.outputs.gap import signed_distances
 
-    class Scene:
-        def __init__(self, R, p):
-            self.R, self.p = R, p
-
-        def rotation(self, body):
-            return Matrix3.of(list(jnp.ravel(self.R if body == "b" else jnp.eye(3))))
-
-        def point(self, body, local):
-            return self.rotation(body) @ local + (Vector3(*self.p) if body == "b" else Vector3(0.0, 0.0, 0.0))
-
     R0 = Rotation.from_rotvec([0.4, -0.2, 0.7]).as_matrix()
     shapes = [Panel("a", radius=0.6, length=1.2, thickness=0.01, error=0.02), Cone("b", radius=0.4, length=0.5)]
 
@@ -259,8 +265,8 @@ def test_the_least_distance_of_a_motion_with_few_evaluations():
         mech.add_body(body, mass=2.0, inertia=(0.3, 0.2, 0.1))
         mech.add_joint(f"flight_{body}", mbs.Free(), "world", body)
     model = mech.build()
-    shapes = Box("a", size=(0.4, 0.6, 0.8)), Panel("b", radius=0.3, length=0.5, thickness=0.02, error=0.02)
-    v = jnp.array([0.3, -0.2, 1.0, 0.0, 0.0, 0.0, -0.5, 0.4, 0.2, -0.9, 0.1, 0.05])
+    shapes = Box("a", size=(0.4, 0.6, 0.8)), Panel("b", radius=0.3, length=1.5, thickness=0.02, error=0.02)
+    v = jnp.array([0.3, -0.2, 1.0, 0.0, 0.0, 0.0, 0.5, 0.4, 3.0, -0.3, 0.1, 0.05])
     starts = jnp.tile(model.neutral(), (16, 1)).at[:, 7].set(2.0).at[:, 8].set(np.linspace(0.2, 1.5, 16))
     both = {"near": Clearance(*shapes), "end": Clearance(*shapes, reduce="final")}
     found = []
@@ -274,4 +280,23 @@ def test_the_least_distance_of_a_motion_with_few_evaluations():
     assert "memory" in found[0] and "memory" not in found[1]
     least = [np.asarray(outputs["near"].result(x["near"])) for x in found]
     np.testing.assert_allclose(*least, rtol=1e-12)
-    assert least[0].min() < 0 and least[0].max() > 0.3
+    assert 0.05 < least[0].min() < 0.2 and least[0].max() > 0.4
+
+
+def test_a_bar_that_turns_comes_nearer():
+    """Its middle stays where it is: what a run remembers must not hide that its end has come nearer than the least."""
+    from jaxmbs.study.outputs.gap import Memory, least_distances
+
+    shapes = Ball("a", radius=0.1), Box("b", size=(2.0, 0.1, 0.1))
+    p = np.array([0.0, 1.3, 0.0])
+    memory = Memory((*np.eye(3).ravel(), *p), 1.3 - 0.15)
+
+    @jax.jit
+    def after(R, least):
+        (value,), (new,) = least_distances([(*shapes, Scene(R, p))], [memory], [least])
+        return value, new.distance
+
+    quarter, little = (Rotation.from_rotvec([0, 0, x]).as_matrix() for x in (np.pi / 2, 1e-3))
+    assert after(quarter, 1.0)[0] == pytest.approx(0.3 - 0.1)
+    value, kept = after(little, 1.0)
+    assert 1.0 <= value < 1.15 and kept == 1.3 - 0.15, "a bound, and nothing computed"

@@ -44,8 +44,6 @@ def slots(code: Code, bytes_of: Callable[[Any], int]) -> tuple[dict[Any, int], i
                 last.update((x, at) for x in reads(node))
                 begin = at
                 at = walk(node.body, at + 1) + 1
-                if node.going is not None:  # read at the end of each iteration
-                    last[node.going] = max(last.get(node.going, at), at)
                 ends.append((begin, at))
             else:
                 for x in reads(node):
