@@ -148,11 +148,8 @@ class Emitter:
 
     def _any(self, name: Any) -> str:
         """Whether a truth value is true for any row of the group."""
-        text = self.main
-        values = load_slot(text, self.slots[name], np.dtype(bool))
-        whether = f"llvm.vector.reduce.or.v{self.lanes}i1"
-        self.module.parts[whether] = f"declare i1 @{whether}({text.truth})"
-        return text.add(f"call i1 @{whether}({text.truth} {values})")
+        values = load_slot(self.main, self.slots[name], np.dtype(bool))
+        return self.main.add(f"call i1 @{self.main.needs_any()}({self.main.truth} {values})")
 
     def _made(self, node: Turns) -> str:
         """The number of iterations that a loop makes, from 0 to its length."""

@@ -108,6 +108,12 @@ class Text:
             self.module.parts[symbol] = functions.lanewise(name, dtype, self.module, operands)
         return symbol
 
+    def needs_any(self) -> str:
+        """The name of LLVM's function that says whether a truth value is true in any lane."""
+        name = f"llvm.vector.reduce.or.v{self.module.lanes}i1"
+        self.module.parts[name] = f"declare i1 @{name}({self.truth})"
+        return name
+
     def exponential(self, name: str, x: str, dtype: np.dtype) -> str:
         """One of `exponentials.FUNCTIONS` of x."""
         full, t = f"{name}_{self.mark(dtype)}", self.vector(dtype)
@@ -127,8 +133,7 @@ class Text:
                 self.declare("fma", dtype, 3)
                 self.module.parts[name] = functions.sine_and_cosine(dtype, self.module)
             t = self.vector(dtype)
-            whether = f"llvm.vector.reduce.or.v{self.module.lanes}i1"
-            self.module.parts[whether] = f"declare i1 @{whether}({self.truth})"
+            self.needs_any()
             pair = f"{{ {t}, {t} }}"
             both = self.add(f"call {pair} @{name}({t} {x})")
             self.angles[x] = (self.add(f"extractvalue {pair} {both}, 0"), self.add(f"extractvalue {pair} {both}, 1"))

@@ -25,8 +25,8 @@ class Clearance(Output):
     the gap between the first shape and the inner side of the second, which contains it.
 
     The result is never larger than the true gap. Outside, it is the widest gap between parallel planes that separate the
-    nearest convex pieces of the shapes; where pieces overlap, it may be somewhat deeper than the shortest displacement
-    that separates them. Inside, it is found from the corners of the first shape.
+    nearest convex pieces of the shapes. Where pieces overlap, minus the gap may be more than the shortest displacement that
+    separates them. Inside, it is found from the corners of the first shape.
     """
 
     always_defined: ClassVar[bool] = False

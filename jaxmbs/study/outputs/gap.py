@@ -38,7 +38,7 @@ def signed_distances(pairs: Sequence[Pair]) -> list[Scalar]:
     One program serves all pairs. The derivative is that of the distance of the nearest points, which are fixed to the
     bodies, along the line between them; where there are several nearest points, of one pair of them.
     """
-    return _distances(pairs, [jnp.inf] * len(pairs))
+    return _distances(pairs, [_placement(*pair) for pair in pairs], [jnp.inf] * len(pairs))
 
 
 def least_distances(
@@ -50,17 +50,18 @@ def least_distances(
     No point of the second shape has come nearer to the first by more than it has moved in its axes since the distance was
     computed last: as long as it then remains farther away than the least distance, there is nothing to compute.
     """
-    placements = [jax.lax.stop_gradient(_placement(*pair)) for pair in pairs]
-    moved = [_moved(b, m.placement, now) for (_, b, _), m, now in zip(pairs, memories, placements, strict=True)]
+    placements = [_placement(*pair) for pair in pairs]
+    fixed = jax.lax.stop_gradient(placements)
+    moved = [_moved(b, m.placement, now) for (_, b, _), m, now in zip(pairs, memories, fixed, strict=True)]
     bounds = [m.distance - x for m, x in zip(memories, moved, strict=True)]
     far = [bound >= x for bound, x in zip(bounds, least, strict=True)]
     enough = [
         jnp.where(x, -jnp.inf, jax.lax.stop_gradient(y) + AHEAD * z) for x, y, z in zip(far, least, moved, strict=True)
     ]
     values, new = [], []
-    for k, distance in enumerate(_distances(pairs, enough)):
+    for k, distance in enumerate(_distances(pairs, placements, enough)):
         value = jnp.where(far[k], bounds[k], jnp.where(distance > enough[k], enough[k], distance))
-        now = Memory(tuple(placements[k]), jax.lax.stop_gradient(value))
+        now = Memory(tuple(fixed[k]), jax.lax.stop_gradient(value))
         values.append(value)
         new.append(jax.tree.map(lambda old, y, far=far[k]: jnp.where(far, old, y), memories[k], now))
     return values, new
@@ -77,9 +78,8 @@ def _moved(shape: Shape, then: Sequence[Scalar], now: Sequence[Scalar]) -> Scala
     return by + 32 * jnp.finfo(size.dtype).eps * size
 
 
-def _distances(pairs: Sequence[Pair], enough: Sequence[Scalar]) -> list[Scalar]:
+def _distances(pairs: Sequence[Pair], placements: Sequence[Sequence[Scalar]], enough: Sequence[Scalar]) -> list[Scalar]:
     """Distances, where they are not more than `enough`."""
-    placements = [_placement(*pair) for pair in pairs]
     dtype = jnp.result_type(*(x for placement in placements for x in placement))
     shapes = list({id(x): x for a, b, _ in pairs for x in (a, b)}.values())
     number = {id(x): np.int32(k) for k, x in enumerate(shapes)}
