@@ -75,6 +75,7 @@ bench: $(STAMP)  ## speed beside all peers, kept as this machine's baseline and 
 bench-gpu: $(STAMP)  ## the same on a GPU (JAX with CUDA is installed first), after a comparison of bits with emulated kernels
 	$(BIN)/python -m pip install -q -e '.[bench,test]' 'jax[cuda13]' mujoco-warp
 	$(BIN)/python -m benchmarks.on_gpu
+	$(BIN)/python -m benchmarks.beside_mjx
 	$(BIN)/jaxmbs bench --keep
 	$(BIN)/python -m benchmarks.plots
 

@@ -50,6 +50,7 @@ def test_loops_as_by_vmap(fn, rows):
         )  # without fused products, XLA and machine code may round differently
 
 
+@pytest.mark.cpu
 def test_the_loop_is_machine_code():
     said = mbs.explain(mbs.jit(wandering, in_axes=0), X)
     assert said.programs[0].runs == "machine code" and not said.programs[0].reason
