@@ -38,7 +38,12 @@ def measured(rows: int) -> dict[str, Any]:
             jax.block_until_ready(call())
             times[name].append(_timed(call))
     per_evaluation = {name: float(np.median(x)) / rows * 1e9 for name, x in times.items()}
-    return {"rows": rows, **per_evaluation, "first_call": first, "difference": float(np.abs(a - b).max() / np.abs(a).max())}
+    return {
+        "rows": rows,
+        **per_evaluation,
+        "first_call": first,
+        "difference": float(np.abs(a - b).max() / np.abs(a).max()),
+    }
 
 
 def _timed(call: Callable[[], Any]) -> float:

@@ -1,5 +1,6 @@
 """Distances of bodies that are unions of convex pieces."""
 
+from jaxmbs.geometry.distance import Before as Before
 from jaxmbs.geometry.distance import Separation as Separation
 from jaxmbs.geometry.distance import separation as separation
 from jaxmbs.geometry.pieces import Piece as Piece

@@ -19,6 +19,7 @@ from jaxmbs.spatial import Matrix3, Vector3
 
 Scalar = Any
 ITERATIONS = 40  # polyhedra need about ten; round pieces converge linearly
+LOOSE = 0.2  # how much of the gap beyond what is exact may be lost
 SUBSETS = tuple(s for n in range(4) for s in itertools.combinations(range(3), n))
 
 
@@ -56,10 +57,12 @@ class _Passes(NamedTuple):
 
 
 def widest_gap(
-    u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, center: Vector3, most: Scalar, needed: Any, enough: Any
+    u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, center: Vector3, most: Scalar, needed: Any,
+    exact: Any, enough: Any,
 ) -> tuple[Scalar, Vector3, Vector3, Vector3]:  # fmt: skip
     """The widest gap of two pieces, without their thickness, its direction, a point of the first, and the vector from it to
-    that of the second. center: from the middle of the first to that of the second; most: the size of both.
+    that of the second. center: from the middle of the first to that of the second; most: the size of both. exact, enough:
+    see `separation`.
 
     Where they overlap, the gap is negative: the depth in the best of some directions. The best of the faces' normals is
     improved: displaced in its direction until they are apart, the pieces have another direction between their closest
@@ -87,7 +90,16 @@ def widest_gap(
     def once(x: _Passes) -> _Passes:
         first, m = x.number == 0, Vector3(*x.m)
         start = Vector3(*choose(first, center, m))
-        s = _closest(u, i, j, rotation, position + m * x.shift, start, jnp.where(first, enough, jnp.inf))
+        s = _closest(
+            u,
+            i,
+            j,
+            rotation,
+            position + m * x.shift,
+            start,
+            jnp.where(first, exact, jnp.inf),
+            jnp.where(first, enough, jnp.inf),
+        )
         n = Vector3(*s.normal)
         value = s.gap - x.shift * (m @ n)
         points, v = tuple(_weighted(s.points, s.weights)), tuple(Vector3(*s.v) - m * x.shift)
@@ -121,7 +133,9 @@ def widest_gap(
     return x.gap, Vector3(*x.normal), Vector3(*x.point), Vector3(*x.v)
 
 
-def _closest(u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, start: Vector3, enough: Any) -> _Search:
+def _closest(
+    u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, start: Vector3, exact: Any, enough: Any
+) -> _Search:
     """The closest points of two pieces, without their thickness. start: the first direction."""
     tiny = 8 * float(jnp.finfo(u.dtype).eps)
     zero = jnp.asarray(0.0, u.dtype)
@@ -145,8 +159,10 @@ def _closest(u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, st
         fresh = s.count == 0
         near = ~fresh & ((length - widest <= tiny * length) | (length <= 0))
         near = near | (widest - thick > enough)
+        near = near | (~fresh & (length - widest <= LOOSE * (widest - thick - exact)))
         found, corners, points, weights, used, inside = _reduced(s, w, p)
-        stuck = ~fresh & ~(found @ found < square)
+        # between planes with a gap, the origin is in no simplex, whatever the rounding of a flat one says
+        stuck = ~fresh & (~(found @ found < square) | (inside & (widest > 0)))
         keep = ~fresh & (near | stuck)
         inside = inside & ~keep
         return _Search(

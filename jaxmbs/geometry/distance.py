@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxmbs.geometry.closest import widest_gap
 from jaxmbs.geometry.tables import Box, Unions, choose
@@ -21,7 +22,10 @@ Scalar = Any
 class Separation(NamedTuple):
     """gap [m]: the widest gap found between parallel planes that separate the bodies' nearest pieces, never more than
     their distance; negative where they overlap. normal: unit vector across the planes, from the first to the second
-    body; point_a, point_b: the nearest points. All in axes of the first body. piece_a, piece_b: which pieces."""
+    body; point_a, point_b: the nearest points. All in axes of the first body. piece_a, piece_b: which pieces.
+
+    ahead [m]: the least gap, between the planes of any two pieces, after a displacement of the second body. passed [m]: the
+    pieces that were passed over are at least so far apart."""
 
     gap: Scalar
     normal: Vector3
@@ -29,50 +33,70 @@ class Separation(NamedTuple):
     point_b: Vector3
     piece_a: Scalar
     piece_b: Scalar
+    ahead: Scalar
+    passed: Scalar
+
+
+class Before(NamedTuple):
+    """What a search begins with.
+
+    A gap of less than `exact` [m] is computed as well as it can be. Of a wider one, the result is a lower bound that is
+    wider than `exact`, too; pieces that are proven to be more than `enough` [m] apart, which is not less than `exact`, are
+    passed over. displacement: see `Separation.ahead`. piece_b: the piece of the second body that is probably the nearest."""
+
+    exact: Scalar = np.inf
+    enough: Scalar = np.inf
+    displacement: tuple[Scalar, ...] = (0.0,) * 3
+    piece_b: Any = 0
 
 
 def separation(
-    unions: Unions, first: Any, second: Any, rotation: Matrix3, position: Vector3, enough: Scalar
+    unions: Unions, first: Any, second: Any, rotation: Matrix3, position: Vector3, before: Before
 ) -> Separation:
-    """The separation of two bodies by their numbers; rotation, position: those of the second in axes of the first. Where
-    the gap is proven to be more than `enough` [m], the result is only proven to be more than `enough`."""
+    """The separation of two bodies by their numbers; rotation, position: those of the second in axes of the first."""
     u, zero = unions, jnp.asarray(0.0, unions.dtype)
     group, last_group = u.groups(first)
     piece, last_piece = u.pieces(second)
 
+    def limit(found: Any) -> Scalar:
+        return jnp.where(found[0] < before.exact, jnp.minimum(found[0], before.enough), before.enough)
+
     def examined(i: Any, j: Any, box: Box, found: Any, needed: Any) -> Any:
         """The least gap so far and what belongs to it, after a pair of pieces."""
         own = u.box(i)
-        limit = jnp.minimum(found[0], enough)
         center = box.middle - own.middle
         most = own.size() + box.size()
-        gap, n, p, v = widest_gap(u, i, j, rotation, position, center, most, needed, limit)
+        gap, n, p, v = widest_gap(u, i, j, rotation, position, center, most, needed, before.exact, limit(found))
         new = (gap - u.ball(i) - u.ball(j), *n, *(p + n * u.ball(i)), *(p + v - n * u.ball(j)), i, j)
-        return choose(needed & (new[0] < found[0]), new, found)
+        *nearest, ahead = found
+        then = jnp.where(needed, jnp.minimum(ahead, new[0] + n @ Vector3(*before.displacement)), ahead)
+        return (*choose(needed & (new[0] < found[0]), new, nearest), then)
 
     def with_all(x: Any) -> Any:
         """The same after the pairs of all pieces of the first body with the piece j of the second."""
-        j, *found = x
+        number, j, *found = x
         box = u.box(j).placed(rotation, position)
 
         def passing(x: Any) -> Any:
             """The next group that may be nearer than the limit, and whether it is a single piece."""
-            k, _, limit = x
-            near = u.group(k).apart(box) < limit
+            k, _, most = x
+            near = u.group(k).apart(box) < most
             single = near & (u.single(k) >= 0)
-            return jnp.where(single, k, jnp.where(near, k + 1, u.after(k))), single, limit
+            return jnp.where(single, k, jnp.where(near, k + 1, u.after(k))), single, most
 
         def pair(x: Any) -> Any:
             k, *found = x
-            limit = jnp.minimum(found[0], enough)
-            k, single, _ = jax.lax.while_loop(lambda x: (x[0] < last_group) & ~x[1], passing, (k, k < 0, limit))
+            start = k, k < 0, limit(found)
+            k, single, _ = jax.lax.while_loop(lambda x: (x[0] < last_group) & ~x[1], passing, start)
             found = examined(u.single(k), j, box, tuple(found), single)
             return (jnp.where(single, u.after(k), k), *found)
 
-        return (j + 1, *jax.lax.while_loop(lambda x: x[0] < last_group, pair, (group, *found))[1:])
+        following = jnp.where(j + 1 == last_piece, piece, j + 1)
+        return (number + 1, following, *jax.lax.while_loop(lambda x: x[0] < last_group, pair, (group, *found))[1:])
 
-    none = jnp.int32(0)
-    start = (piece, zero + jnp.inf, zero + 1, *(zero,) * 8, none, none)
-    _, *found = jax.lax.while_loop(lambda x: x[0] < last_piece, with_all, start)
-    own = found[10] - u.pieces(first)[0], found[11] - piece
-    return Separation(found[0], Vector3(*found[1:4]), Vector3(*found[4:7]), Vector3(*found[7:10]), *own)
+    first_pieces, far = u.pieces(first)[0], zero + jnp.inf
+    start = (jnp.int32(0), piece + before.piece_b, far, zero + 1, *(zero,) * 8, first_pieces, piece, far)
+    _, _, *found = jax.lax.while_loop(lambda x: x[0] < last_piece - piece, with_all, start)
+    normal, point_a, point_b = (Vector3(*found[k : k + 3]) for k in (1, 4, 7))
+    pieces = found[10] - first_pieces, found[11] - piece
+    return Separation(found[0], normal, point_a, point_b, *pieces, found[12], limit(found))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -37,7 +38,8 @@ def test_nominal_motion(name, events, exact):
     """exact [J]: of energies between 10 J and 400 kJ."""
     study = read(EXAMPLES / f"{name}.toml")
     time = study.simulation
-    run = mbs.simulate(study.model, study.q0, study.v0, time.t_end, time.dt, save_every=None)
+    key = jax.random.key(0)
+    run = mbs.simulate(study.model, study.q0, study.v0, time.t_end, time.dt, save_every=None, key=key)
     happened = [study.model.event_names[i] for i in run.events.index if i >= 0]
     assert [e.removesuffix("_left").removesuffix("_right") for e in happened] == [
         e.removesuffix("_left").removesuffix("_right") for e in events

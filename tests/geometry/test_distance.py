@@ -3,15 +3,17 @@
 import functools
 
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 from scipy.optimize import nnls
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import jaxmbs as mbs
-from jaxmbs.geometry import Piece, Union, Unions, separation
+from jaxmbs.geometry import Before, Piece, Union, Unions, separation
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.study.outputs import Ball, Box, Cone, Panel, Tube
 from jaxmbs.study.outputs.shapes import Shape
@@ -63,7 +65,7 @@ def compiled(dtype=np.float64):
     unions = Unions(list(BODIES.values()), dtype)
 
     def fn(first, second, R, p):
-        s = separation(unions, first, second, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), dtype(np.inf))
+        s = separation(unions, first, second, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), Before())
         return s.gap, *(jnp.stack(list(x)) for x in (s.normal, s.point_a, s.point_b)), s.piece_a, s.piece_b
 
     return mbs.jit(fn, in_axes=0)
@@ -146,7 +148,7 @@ def test_never_zero_for_bodies_that_are_apart():
 
     @functools.partial(mbs.jit, in_axes=0)
     def gap(R, p):
-        return separation(unions, 0, 1, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), jnp.inf).gap
+        return separation(unions, 0, 1, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), Before()).gap
 
     rng = np.random.default_rng(3)
     w = 1e-6 * rng.normal(size=(500, 3))
@@ -289,14 +291,44 @@ def test_a_bar_that_turns_comes_nearer():
 
     shapes = Ball("a", radius=0.1), Box("b", size=(2.0, 0.1, 0.1))
     p = np.array([0.0, 1.3, 0.0])
-    memory = Memory((*np.eye(3).ravel(), *p), 1.3 - 0.15)
+    memory = Memory.none()._replace(placement=(*np.eye(3).ravel(), *p), gap=1.15, ahead=1.15, passed=1.15)
 
     @jax.jit
-    def after(R, least):
+    def after(memory, R, p, least):
         (value,), (new,) = least_distances([(*shapes, Scene(R, p))], [memory], [least])
-        return value, new.distance
+        return value, new.gap, new.steps
 
     quarter, little = (Rotation.from_rotvec([0, 0, x]).as_matrix() for x in (np.pi / 2, 1e-3))
-    assert after(quarter, 1.0)[0] == pytest.approx(0.3 - 0.1)
-    value, kept = after(little, 1.0)
-    assert 1.0 <= value < 1.15 and kept == 1.3 - 0.15, "a bound, and nothing computed"
+    assert after(memory, quarter, p, 1.0)[0] == pytest.approx(0.3 - 0.1)
+    value, gap, steps = after(memory, little, p, 1.0)
+    assert 1.0 <= value < 1.15 and gap == 1.15 and steps == 1, "a bound, and nothing computed"
+    elsewhere = memory._replace(gap=5.0, ahead=5.0)  # only what was passed over may have come near
+    assert after(elsewhere, np.eye(3), p - [0, 0.3, 0], 1.0)[0] == pytest.approx(0.85)
+
+
+def test_a_nozzle_slides_along_a_wall():
+    """At each step of a motion past many pieces of nearly the same distance: a lower bound, and exact where it counts."""
+    from jaxmbs.study.outputs.gap import Memory, least_distances, signed_distances
+
+    k = np.arange(120)
+    p = np.stack([0.25 + 9e-3 * k, 0.02 * np.sin(k / 25), 1e-3 + 0 * k], 1)
+    R = Rotation.from_rotvec(np.outer(k, [0.0, 0.0, 3e-4])).as_matrix()
+    start, along = jax.flatten_util.ravel_pytree(jax.tree.map(np.float64, Memory.none()))
+
+    def pairs(R, p):
+        return [(WALL, BELL, Scene(R, p))]
+
+    @functools.partial(mbs.jit, in_axes=0)
+    def tracked(R, p):
+        def step(carry, x):
+            memory, least = carry
+            (value,), (new,) = least_distances(pairs(*x), [along(memory)], [least])
+            return (jax.flatten_util.ravel_pytree(new)[0], jnp.minimum(least, value)), (value, new.steps)
+
+        return lax.scan(step, (start, jnp.inf), (R, p))[1]
+
+    value, steps = (np.asarray(x)[0] for x in tracked(R[None], p[None]))
+    want = np.asarray(mbs.jit(lambda R, p: signed_distances(pairs(R, p))[0], in_axes=0)(R, p))
+    assert np.all(value <= want + 1e-12)
+    np.testing.assert_allclose(np.minimum.accumulate(value), np.minimum.accumulate(want), rtol=1e-12)
+    assert (steps > 0).mean() > 0.3, "often nothing is computed"

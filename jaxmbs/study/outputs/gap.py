@@ -9,27 +9,37 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.geometry import Unions, separation
+from jaxmbs.geometry import Before, Separation, Unions, separation
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.spatial import ZERO3, Matrix3, Vector3
 from jaxmbs.spatial.known import bare
 from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
-AHEAD = 20.0  # distances are computed up to the least one and so many times the last movement
+AHEAD = 10.0  # steps: a search is made such that it need not be made again for about so many
+UNKNOWN = -1e30  # [m]
 Pair = tuple[Shape, Shape, Scene]
 
 
 class Memory(NamedTuple):
-    """What a run remembers of a pair: the placement (12) at the last time at which the distance was computed, and the
-    distance [m] then."""
+    """What a run remembers of a pair of shapes, of the last search for their distance.
+
+    placement (12): the rotation and the position of the second body in axes of the first; steps: how many were made since.
+    Pairs of pieces were at least `gap` [m] apart, and at least `ahead` [m] after a displacement [m] of the second body;
+    those that were passed over were `passed` [m] apart. piece_b: which piece of the second body was the nearest.
+    """
 
     placement: tuple[Scalar, ...]
-    distance: Scalar
+    steps: Scalar
+    displacement: tuple[Scalar, ...]
+    gap: Scalar
+    ahead: Scalar
+    passed: Scalar
+    piece_b: Scalar
 
     @classmethod
     def none(cls) -> Memory:
-        return cls((0.0,) * 12, -np.inf)
+        return cls((0.0,) * 12, 0.0, (0.0,) * 3, UNKNOWN, UNKNOWN, UNKNOWN, 0.0)
 
 
 def signed_distances(pairs: Sequence[Pair]) -> list[Scalar]:
@@ -38,7 +48,9 @@ def signed_distances(pairs: Sequence[Pair]) -> list[Scalar]:
     One program serves all pairs. The derivative is that of the distance of the nearest points, which are fixed to the
     bodies, along the line between them; where there are several nearest points, of one pair of them.
     """
-    return _distances(pairs, [_placement(*pair) for pair in pairs], [jnp.inf] * len(pairs))
+    placements = [_placement(*pair) for pair in pairs]
+    found = _separations(pairs, placements, [Before()] * len(pairs))
+    return [_differentiable(*x) for x in zip(found, placements, strict=True)]
 
 
 def least_distances(
@@ -47,60 +59,77 @@ def least_distances(
     """Distances as from `signed_distances` where they may be less than `least`, the least distance so far of each pair;
     else a lower bound, which is at least that. Also the new memories.
 
-    No point of the second shape has come nearer to the first by more than it has moved in its axes since the distance was
-    computed last: as long as it then remains farther away than the least distance, there is nothing to compute.
+    The planes between two pieces, fixed to the first body, still separate them when the second body has moved, with a gap
+    that has changed by no more than the motion across the planes. As long as no gap can thus have become less than the
+    least distance, there is nothing to compute.
     """
     placements = [_placement(*pair) for pair in pairs]
     fixed = jax.lax.stop_gradient(placements)
-    moved = [_moved(b, m.placement, now) for (_, b, _), m, now in zip(pairs, memories, fixed, strict=True)]
-    bounds = [m.distance - x for m, x in zip(memories, moved, strict=True)]
-    far = [bound >= x for bound, x in zip(bounds, least, strict=True)]
-    enough = [
-        jnp.where(x, -jnp.inf, jax.lax.stop_gradient(y) + AHEAD * z) for x, y, z in zip(far, least, moved, strict=True)
-    ]
-    values, new = [], []
-    for k, distance in enumerate(_distances(pairs, placements, enough)):
-        value = jnp.where(far[k], bounds[k], jnp.where(distance > enough[k], enough[k], distance))
-        now = Memory(tuple(fixed[k]), jax.lax.stop_gradient(value))
-        values.append(value)
-        new.append(jax.tree.map(lambda old, y, far=far[k]: jnp.where(far, old, y), memories[k], now))
-    return values, new
+    starts, far, values, new = [], [], [], []
+    for (_, b, _), m, now, x in zip(pairs, memories, fixed, least, strict=True):
+        bound, moved, displacement = _bound(b, m, now)
+        values.append(bound)
+        far.append(bound >= x)
+        a_step = AHEAD / (m.steps + 1)
+        # where there is nothing to compute, the search ends at once
+        exact, enough = (jnp.where(far[-1], -jnp.inf, y) for y in (x, x + a_step * moved))
+        starts.append(Before(exact, enough, tuple(displacement * a_step), m.piece_b))
+    for k, x in enumerate(_separations(pairs, fixed, starts)):
+        value = jnp.where(x.gap > starts[k].enough, starts[k].enough, _differentiable(x, placements[k]))
+        values[k] = jnp.where(far[k], values[k], value)
+        gap, ahead = (jnp.minimum(y, x.passed) for y in (x.gap, x.ahead))
+        now = Memory(tuple(fixed[k]), 0.0, starts[k].displacement, gap, ahead, x.passed, x.piece_b)
+        old = memories[k]._replace(steps=memories[k].steps + 1)
+        new.append(jax.tree.map(lambda y, z, far=far[k]: jnp.where(far, y, z), old, now))
+    return values, jax.lax.stop_gradient(new)
 
 
-def _moved(shape: Shape, then: Sequence[Scalar], now: Sequence[Scalar]) -> Scalar:
-    """The most that a point of the shape has moved [m] in the axes in which its placements are given, and rounding."""
+def _bound(shape: Shape, m: Memory, now: Sequence[Scalar]) -> tuple[Scalar, Scalar, Vector3]:
+    """How far the shapes are apart at least [m], the most that a point of the second one has moved [m], and its middle's
+    displacement, in axes of the first body."""
     box = shape.union.tree.boxes
     middle, reach = Vector3.of(box.middles[0].tolist()), float(np.linalg.norm(box.halves[0]))
-    turned = Matrix3(*now[:9]) - Matrix3(*then[:9])
-    by = (turned @ middle + Vector3(*now[9:]) - Vector3(*then[9:])).norm()
-    by += reach * jnp.sqrt(sum(x * x for x in turned) / 2)  # the norm of a difference of two rotations
+    turned = Matrix3(*now[:9]) - Matrix3(*m.placement[:9])
+    displacement = turned @ middle + Vector3(*now[9:]) - Vector3(*m.placement[9:])
+    moved = displacement.norm()
+    planned = Vector3(*m.displacement)
+    square = planned @ planned
+    share = jnp.clip(planned @ displacement / jnp.where(square > 0, square, 1.0), 0.0, 1.0)
+    beside = (displacement - planned * share).norm()
+    # the least of gaps that change linearly with the displacement is concave
+    along = (1 - share) * m.gap + share * m.ahead - beside
+    turning = reach * jnp.sqrt(sum(x * x for x in turned) / 2)  # the norm of a difference of two rotations
     size = reach + middle.norm() + Vector3(*now[9:]).norm()
-    return by + 32 * jnp.finfo(size.dtype).eps * size
+    bound = jnp.minimum(jnp.maximum(along, m.gap - moved), m.passed - moved)
+    return bound - turning - 32 * jnp.finfo(size.dtype).eps * size, moved + turning, displacement
 
 
-def _distances(pairs: Sequence[Pair], placements: Sequence[Sequence[Scalar]], enough: Sequence[Scalar]) -> list[Scalar]:
-    """Distances, where they are not more than `enough`."""
+def _separations(
+    pairs: Sequence[Pair], placements: Sequence[Sequence[Scalar]], before: Sequence[Before]
+) -> list[Separation]:
+    """The separation of each pair, all fields as numbers of one kind."""
     dtype = jnp.result_type(*(x for placement in placements for x in placement))
     shapes = list({id(x): x for a, b, _ in pairs for x in (a, b)}.values())
     number = {id(x): np.int32(k) for k, x in enumerate(shapes)}
     unions = Unions([x.union for x in shapes], dtype)
 
-    def found(numbers: Any, first: Any, second: Any) -> Any:
-        s = separation(unions, first, second, Matrix3(*numbers[:9]), Vector3(*numbers[9:12]), numbers[12])
-        return s.gap, *s.normal, *s.point_a, *s.point_b
+    def found(x: Sequence[Scalar], first: Any, second: Any) -> list[Scalar]:
+        start = Before(x[12], x[13], tuple(x[14:17]), x[17].astype(jnp.int32))
+        s = separation(unions, first, second, Matrix3(*x[:9]), Vector3(*x[9:12]), start)
+        return [jnp.asarray(y, dtype) for y in jax.tree.leaves(s)]
 
-    given = [
-        [jax.lax.stop_gradient(jnp.asarray(x, dtype)) for x in (*placement, limit)]
-        for placement, limit in zip(placements, enough, strict=True)
+    rows = [
+        [jax.lax.stop_gradient(jnp.asarray(x, dtype)) for x in (*placement, *jax.tree.leaves(start))]
+        for placement, start in zip(placements, before, strict=True)
     ]
     ends = [np.array([number[id(pair[k])] for pair in pairs]) for k in (0, 1)]
     if len(pairs) == 1:
-        nearest = [found(given[0], *(jnp.int32(end[0]) for end in ends))]
+        each = [found(rows[0], *(jnp.int32(end[0]) for end in ends))]
     else:
-        rows = jnp.stack([jnp.stack(x) for x in given])
-        _, stacked = jax.lax.scan(lambda _, x: (None, found(list(x[0]), *x[1:])), None, (rows, *map(jnp.asarray, ends)))
-        nearest = [tuple(x[k] for x in stacked) for k in range(len(pairs))]
-    return [_differentiable(*x) for x in zip(nearest, placements, given, strict=True)]
+        given = jnp.stack([jnp.stack(x) for x in rows]), *map(jnp.asarray, ends)
+        _, stacked = jax.lax.scan(lambda _, x: (None, found(list(x[0]), *x[1:])), None, given)
+        each = [[x[k] for x in stacked] for k in range(len(pairs))]
+    return [Separation(x[0], *(Vector3(*x[k : k + 3]) for k in (1, 4, 7)), *x[10:]) for x in each]
 
 
 def _placement(a: Shape, b: Shape, scene: Scene) -> list[Any]:
@@ -110,9 +139,9 @@ def _placement(a: Shape, b: Shape, scene: Scene) -> list[Any]:
     return [jnp.asarray(bare(x)) for x in (*(back @ scene.rotation(b.body)), *apart)]
 
 
-def _differentiable(nearest: Sequence[Scalar], placement: Sequence[Scalar], fixed: Sequence[Scalar]) -> Scalar:
+def _differentiable(s: Separation, placement: Sequence[Scalar]) -> Scalar:
     """The distance as a function of the placement."""
-    gap, normal, point_a, point_b = nearest[0], *(Vector3(*nearest[k : k + 3]) for k in (1, 4, 7))
-    on_b = Matrix3(*fixed[:9]).T @ (point_b - Vector3(*fixed[9:12]))
-    moved = normal @ (Matrix3(*placement[:9]) @ on_b + Vector3(*placement[9:]) - point_a)
-    return gap + (moved - jax.lax.stop_gradient(moved))
+    fixed = jax.lax.stop_gradient(placement)
+    on_b = Matrix3(*fixed[:9]).T @ (s.point_b - Vector3(*fixed[9:]))
+    moved = s.normal @ (Matrix3(*placement[:9]) @ on_b + Vector3(*placement[9:]) - s.point_a)
+    return s.gap + (moved - jax.lax.stop_gradient(moved))
