@@ -2,9 +2,10 @@
 
 `python -m benchmarks.ptx` prints a table of the functions of `suite`, and with `--keep` saves it as results/ptx.json. It
 needs `ptxas` (and for instructions `nvdisasm`): pip install -e '.[gpu-check]'. The last columns are estimates, not
-measurements: the least time per evaluation of an H100 or H200 at 1.755 GHz that is issuing one instruction of a warp in
+measurements: the time per evaluation of an H100 or H200 at 1.755 GHz that is issuing one instruction of a warp in
 each of its quarters at every clock, computing float64 at half that rate, or moving the spilled numbers and those of the
-arrays; whichever takes longest. The body of a loop counts as often as it is repeated.
+arrays; whichever takes longest. Spilled numbers are moved by the smallest cache that holds those of all threads at work, and
+those for which the second-level cache has no room by the memory. The body of a loop counts as often as it is repeated.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ RESULT = Path(__file__).parent / "results" / "ptx.json"
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 PROCESSORS, CLOCK = 132, 1.755e9  # of an H100 and an H200: multiprocessors, Hz
 STAGES = 4  # of a step, a loop inside that of the steps
-FIRST_CACHE = 128  # bytes that the first-level cache of a multiprocessor moves in a clock
+AT_WORK = 256  # threads on a multiprocessor, if each has all registers that it can have
+FIRST_CACHE, FIRST_RATE = 220e3, 128 * CLOCK  # of a multiprocessor, bytes and bytes per second
+SECOND_CACHE, SECOND_RATE = 50e6, 5.5e12
 
 
 @dataclass(frozen=True)
@@ -134,13 +137,21 @@ def row(case: suite.Case, architectures: tuple[str, ...] = ARCHITECTURES) -> lis
         registers = max(x[0] for x in parts)
         stored, loaded, count, wide = (sum(x[k] for x in parts) for k in range(1, 5))
         issued = (count + wide) / (4 * 32 * PROCESSORS * CLOCK)
-        spilled = (stored + loaded) / (FIRST_CACHE * PROCESSORS * CLOCK)
-        ns = [
-            round(1e9 / found.evaluations * max(found.repeats * max(issued, spilled), moved / memory), 4)
-            for memory in (limits.DEVICES[name]["copy"]["0"] for name in ("H100", "H200"))
-        ]
+        ns = []
+        for memory in (limits.DEVICES[name]["copy"]["0"] for name in ("H100", "H200")):
+            computing = found.repeats * max(issued, spilling(stored, loaded, memory))
+            ns.append(round(1e9 / found.evaluations * max(computing, moved / memory), 4))
         out.append(Row(case.function, case.robot, case.dtype, architecture, registers, stored, loaded, count, *ns))
     return out
+
+
+def spilling(stored: int, loaded: int, memory: float) -> float:
+    """Seconds for the spilled bytes of a thread; memory: bytes per second that the device's memory moves."""
+    held, moved = AT_WORK * stored, stored + loaded
+    if held <= FIRST_CACHE:
+        return moved / (FIRST_RATE * PROCESSORS)
+    outside = max(0.0, 1 - SECOND_CACHE / (held * PROCESSORS))
+    return max(moved / SECOND_RATE, outside * moved / memory)
 
 
 def cases(words: str = "") -> list[suite.Case]:

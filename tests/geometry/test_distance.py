@@ -330,5 +330,5 @@ def test_a_nozzle_slides_along_a_wall():
     value, steps = (np.asarray(x)[0] for x in tracked(R[None], p[None]))
     want = np.asarray(mbs.jit(lambda R, p: signed_distances(pairs(R, p))[0], in_axes=0)(R, p))
     assert np.all(value <= want + 1e-12)
-    np.testing.assert_allclose(np.minimum.accumulate(value), np.minimum.accumulate(want), rtol=1e-12)
+    np.testing.assert_allclose(np.minimum.accumulate(value), np.minimum.accumulate(want), rtol=1e-10)
     assert (steps > 0).mean() > 0.3, "often nothing is computed"
