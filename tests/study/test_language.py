@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import jaxmbs as mbs
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
-from jaxmbs.geometry import Unions, separation
+from jaxmbs.geometry import Before, Unions, separation
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.study import Study, read, repeat, run
 from jaxmbs.study.outputs import (
@@ -87,7 +87,7 @@ def _distances():
     unions = Unions([SHAPES[name]("a").union for name in SHAPES], np.float64)
 
     def gap(first, second, R, p):
-        return separation(unions, first, second, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), jnp.inf).gap
+        return separation(unions, first, second, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), Before()).gap
 
     return jax.jit(gap)
 

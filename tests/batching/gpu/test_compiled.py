@@ -14,7 +14,7 @@ import jaxmbs as mbs
 from benchmarks import ptx as table
 from jaxmbs.batching import mapped_program
 from jaxmbs.batching.gpu import PTX
-from jaxmbs.geometry import Piece, Union, Unions, separation
+from jaxmbs.geometry import Before, Piece, Union, Unions, separation
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.study import read
 from jaxmbs.study.samples.batch import GPU_ROWS, keys_of, precision, samples_of
@@ -80,7 +80,7 @@ def test_loops_of_rows_that_end_when_they_may_are_one_kernel(device):
     unions = Unions([Union.of([Piece.of_points(x) for x in body]) for body in corners], np.float64)
 
     def gap(R, p):
-        return separation(unions, 0, 1, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), jnp.inf).gap
+        return separation(unions, 0, 1, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), Before()).gap
 
     here = jax.sharding.SingleDeviceSharding(device)
     args = [jax.ShapeDtypeStruct((65_536, *s), np.float64, sharding=here) for s in ((3, 3), (3,))]
