@@ -33,7 +33,13 @@ TABLES = {  # with the files whose changes may change the table
     ),
     BASELINES: ("benchmarks/suite.py", "benchmarks/peers.py", *ENGINE, *COMPILER),
     "benchmarks/results/loops.json": ("benchmarks/loops.py", "jaxmbs/dynamics/constrained/*.py", *ENGINE, *COMPILER),
-    "benchmarks/results/beside-mjx-*.json": ("benchmarks/beside_mjx.py", "benchmarks/suite.py", *ENGINE, *COMPILER),
+    "benchmarks/results/beside-mjx-*.json": (
+        "benchmarks/beside_mjx.py",
+        "benchmarks/suite.py",
+        "benchmarks/peers.py",
+        *ENGINE,
+        *COMPILER,
+    ),
     "benchmarks/results/many_samples.json": (
         "benchmarks/many_samples.py",
         "jaxmbs/study/statistics/summary.py",

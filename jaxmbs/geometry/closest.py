@@ -19,7 +19,7 @@ from jaxmbs.spatial import Matrix3, Vector3
 
 Scalar = Any
 ITERATIONS = 40  # polyhedra need about ten; round pieces converge linearly
-LOOSE = 0.2  # how much of the gap beyond what is exact may be lost
+LOOSE = 0.2  # of what a gap is wider than `exact`, the part that need not be found
 SUBSETS = tuple(s for n in range(4) for s in itertools.combinations(range(3), n))
 
 
@@ -62,7 +62,7 @@ def widest_gap(
 ) -> tuple[Scalar, Vector3, Vector3, Vector3]:  # fmt: skip
     """The widest gap of two pieces, without their thickness, its direction, a point of the first, and the vector from it to
     that of the second. center: from the middle of the first to that of the second; most: the size of both. exact, enough:
-    see `separation`.
+    see `Before`.
 
     Where they overlap, the gap is negative: the depth in the best of some directions. The best of the faces' normals is
     improved: displaced in its direction until they are apart, the pieces have another direction between their closest
@@ -90,16 +90,8 @@ def widest_gap(
     def once(x: _Passes) -> _Passes:
         first, m = x.number == 0, Vector3(*x.m)
         start = Vector3(*choose(first, center, m))
-        s = _closest(
-            u,
-            i,
-            j,
-            rotation,
-            position + m * x.shift,
-            start,
-            jnp.where(first, exact, jnp.inf),
-            jnp.where(first, enough, jnp.inf),
-        )
+        limits = (jnp.where(first, y, jnp.inf) for y in (exact, enough))
+        s = _closest(u, i, j, rotation, position + m * x.shift, start, *limits)
         n = Vector3(*s.normal)
         value = s.gap - x.shift * (m @ n)
         points, v = tuple(_weighted(s.points, s.weights)), tuple(Vector3(*s.v) - m * x.shift)
@@ -161,7 +153,7 @@ def _closest(
         near = near | (widest - thick > enough)
         near = near | (~fresh & (length - widest <= LOOSE * (widest - thick - exact)))
         found, corners, points, weights, used, inside = _reduced(s, w, p)
-        # between planes with a gap, the origin is in no simplex, whatever the rounding of a flat one says
+        # where planes have proven a gap, the origin is in no simplex, even if one that is almost flat seems to contain it
         stuck = ~fresh & (~(found @ found < square) | (inside & (widest > 0)))
         keep = ~fresh & (near | stuck)
         inside = inside & ~keep

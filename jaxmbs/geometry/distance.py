@@ -24,8 +24,9 @@ class Separation(NamedTuple):
     their distance; negative where they overlap. normal: unit vector across the planes, from the first to the second
     body; point_a, point_b: the nearest points. All in axes of the first body. piece_a, piece_b: which pieces.
 
-    ahead [m]: the least gap, between the planes of any two pieces, after a displacement of the second body. passed [m]: the
-    pieces that were passed over are at least so far apart."""
+    ahead [m]: the least gap between the planes of any two pieces after `Before.displacement`, with the planes fixed to the
+    first body. passed [m]: pieces that were passed over are at least so far apart.
+    """
 
     gap: Scalar
     normal: Vector3
@@ -42,7 +43,9 @@ class Before(NamedTuple):
 
     A gap of less than `exact` [m] is computed as well as it can be. Of a wider one, the result is a lower bound that is
     wider than `exact`, too; pieces that are proven to be more than `enough` [m] apart, which is not less than `exact`, are
-    passed over. displacement: see `Separation.ahead`. piece_b: the piece of the second body that is probably the nearest."""
+    passed over. displacement [m]: of the second body, see `Separation.ahead`. piece_b: the piece of the second body that is
+    probably the nearest.
+    """
 
     exact: Scalar = np.inf
     enough: Scalar = np.inf

@@ -45,9 +45,8 @@ def not_once(x):
 def test_loops_as_by_vmap(fn, rows):
     got, want = mbs.jit(fn, in_axes=0)(X[:rows]), jax.jit(jax.vmap(fn))(X[:rows])
     for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        np.testing.assert_allclose(
-            x, y, rtol=1e-11
-        )  # without fused products, XLA and machine code may round differently
+        # without fused products, XLA and machine code may round differently
+        np.testing.assert_allclose(x, y, rtol=1e-11)
 
 
 @pytest.mark.cpu
