@@ -9,6 +9,7 @@ from jaxmbs.study.outputs.coordinates import JointPosition as JointPosition
 from jaxmbs.study.outputs.coordinates import JointVelocity as JointVelocity
 from jaxmbs.study.outputs.event_time import EventTime as EventTime
 from jaxmbs.study.outputs.largest_real_part import LargestRealPart as LargestRealPart
+from jaxmbs.study.outputs.mesh import Mesh as Mesh
 from jaxmbs.study.outputs.min_over import MinOver as MinOver
 from jaxmbs.study.outputs.of_state import ElementForce as ElementForce
 from jaxmbs.study.outputs.of_state import ElementState as ElementState

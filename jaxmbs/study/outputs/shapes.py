@@ -78,12 +78,7 @@ class Box(Shape):
 
     def edges(self) -> np.ndarray:
         """(3, 3) unit vectors along the edges, in body axes, one per row."""
-        x = np.asarray(self.rotation, float)
-        if x.shape == (3, 3):
-            return x.T
-        w, v = x[0] / np.linalg.norm(x), x[1:] / np.linalg.norm(x)
-        K = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
-        return (np.eye(3) + 2 * w * K + 2 * K @ K).T
+        return edges_of(self.rotation)
 
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece.of_points(np.asarray(self.center) + self._from_center()),)
@@ -239,11 +234,21 @@ class Hull(Shape):
     radius: float = field(Kind.NOT_NEGATIVE, "m", "how far it is thickened", default=0.0, kw_only=True)
 
     def pieces(self) -> tuple[Piece, ...]:
-        return (Piece.of_points(_corners(np.asarray(self.points, float)), self.radius),)
+        return (Piece.of_points(corners_of(np.asarray(self.points, float)), self.radius),)
 
     def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
         origin = scene.point(self.body, ZERO3)
         return tuple(origin + v for v in self._there(scene, self.points)), self.radius
+
+
+def edges_of(rotation: Vector | Rows) -> np.ndarray:
+    """(3, 3) the axes that a rotation turns, a quaternion or a matrix, one per row."""
+    x = np.asarray(rotation, float)
+    if x.shape == (3, 3):
+        return x.T
+    w, v = x[0] / np.linalg.norm(x), x[1:] / np.linalg.norm(x)
+    K = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+    return (np.eye(3) + 2 * w * K + 2 * K @ K).T
 
 
 def _rim(axis: Vector, radius: float) -> list[np.ndarray]:
@@ -258,7 +263,7 @@ def _ends(shape: Tube | Capsule) -> np.ndarray:
     return np.asarray(shape.center) + np.stack([-half, half])
 
 
-def _corners(points: np.ndarray) -> np.ndarray:
+def corners_of(points: np.ndarray) -> np.ndarray:
     """Those of the points that are corners of their hull; all of them if it is flat."""
     from scipy.spatial import ConvexHull, QhullError
 

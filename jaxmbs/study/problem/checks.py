@@ -21,7 +21,7 @@ from jaxmbs.study.outputs import MinOver, Output
 from jaxmbs.study.outputs.base import INSTANTS
 from jaxmbs.study.outputs.folding import TIME
 from jaxmbs.study.outputs.of_state import OfState
-from jaxmbs.study.problem import criteria, instants
+from jaxmbs.study.problem import criteria, instants, meshes
 from jaxmbs.study.problem.criteria import Criterion
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ def outputs_of(outputs: Mapping[str, Output], model: Model, joints: Mapping[str,
             problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in faults]
             if not faults:
                 problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in output.incomplete(joints)]
+    problems = problems or meshes.of_wrong_size(outputs, model)
     if problems:
         raise InputError(problems)
     return {name: output.fitted(model) if isinstance(output, OfState) else output for name, output in outputs.items()}

@@ -25,7 +25,7 @@ from jaxmbs.model.model import Model
 from jaxmbs.study import units
 from jaxmbs.study.folder.layout import files_of
 from jaxmbs.study.outputs import Output
-from jaxmbs.study.problem import checks, tables
+from jaxmbs.study.problem import checks, meshes, tables
 from jaxmbs.study.problem.criteria import Criterion
 from jaxmbs.study.problem.programs import content
 from jaxmbs.study.problem.schema import SimulationTable, StudyTable, study_file
@@ -47,8 +47,8 @@ A_SECOND = SimulationTable(t_end=1.0)  # the simulation of a study that does not
 class File:
     """A study as a file. content: its bytes; path: where they were read, None for a study created in Python; catalogue:
     the classes and functions that the file may name; columns: content of the CSV files with numbers of its mechanism, by
-    name; data: the same for measured values of its dispersions; parts: the parts of the study that it describes; fault:
-    why no file can hold these parts, "" if this one does."""
+    name; data: the same for measured values of its dispersions and for meshes of its shapes; parts: the parts of the study
+    that it describes; fault: why no file can hold these parts, "" if this one does."""
 
     content: bytes
     path: Path | None
@@ -233,7 +233,7 @@ class Study:
 
     @property
     def data(self) -> Mapping[str, bytes]:
-        """Content of the CSV files that the dispersions name, by name."""
+        """Content of the CSV files that the dispersions name and of the meshes that shapes name, by name."""
         return self.file.data
 
     @property
@@ -305,6 +305,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
     # the table [design] is for `jaxmbs.design`
     data = {key: x for key, x in with_full_paths(path, parse(content), trust).items() if key != "design"}
     data = reading.beside_study(files, data, trust)
+    meshes.beside_study(files, data, trust)
     columns = insert_columns(files, data, trust)
     known = catalogue(data, path, trust, tables.OWN, files)
     try:
@@ -345,7 +346,7 @@ def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple
     initial = q0, v0 = find(lambda: checks.initial_state(found.initial, model, joints), rest)
     made = {name: table.build() for name, table in found.outputs.items()}
     outputs = find(lambda: checks.outputs_of(made, model, joints), {})
-    data = find(lambda: reading.measured(found), {})
+    data = find(lambda: {**reading.measured(found), **meshes.files_of(outputs)}, {})
     drawn: Any = find(lambda: reading.resolved(found, model, joints, q0, v0), None) if not find.problems else None
     find(lambda: checks.short(found), None)
     find(lambda: checks.method(found.simulation, model), None)

@@ -22,7 +22,7 @@ from jaxmbs.study.distributions import tables as distributions
 from jaxmbs.study.distributions.base import Distribution
 from jaxmbs.study.outputs import Output
 from jaxmbs.study.outputs.base import AtEvent
-from jaxmbs.study.problem import instants
+from jaxmbs.study.problem import instants, meshes
 from jaxmbs.study.problem.criteria import Criterion
 from jaxmbs.study.problem.schema import study_file
 from jaxmbs.study.sampling.dispersions import Dispersions
@@ -57,7 +57,8 @@ def checked(
     if made:
         outputs = {**outputs, **{name: {"type": type_name(type(x)), **plain(x)} for name, x in made.items()}}
     data = _plain({**given, "initial": initial, "outputs": outputs, "dispersions": drawn})
-    for table in data["dispersions"].values() if isinstance(data["dispersions"], dict) else ():
+    of_draws = data["dispersions"].values() if isinstance(data["dispersions"], dict) else ()
+    for table in (*of_draws, *(table for _, table in meshes.tables_in(data["outputs"]))):
         if isinstance(table, dict) and isinstance(table.get("file"), str):
             table["file"] = str(Path(table["file"]).absolute())  # valid even if this process changes its working folder
     try:
@@ -89,6 +90,9 @@ def written(
         data["dispersions"][name]["file"] = Path(file).name
     made = {name: table.build() for name, table in tables.outputs.items()}
     data["outputs"] = {name: _plain(writer.own(x, f"output {name!r}")) for name, x in made.items()}
+    paths = [table["file"] for _, table in meshes.tables_in(data["outputs"])]
+    for _, table in meshes.tables_in(data["outputs"]):
+        table["file"] = Path(table["file"]).name
     for name, table in tables.dispersions.items():
         writer.name(type(table), f"dispersion {name!r} is {type(table).__name__}, which")
     writer.check()
@@ -98,6 +102,8 @@ def written(
     back = with_full_paths("study.toml", parse(content), trust=True)
     for name, file in files.items():
         back["dispersions"][name]["file"] = file
+    for (_, table), file in zip(meshes.tables_in(back.get("outputs")), paths, strict=True):
+        table["file"] = file
     known = catalogue(back, None, True, OWN, given=writer.modules)
     try:
         read = study_file(known.classes).model_validate(back, context=known.functions)

@@ -63,6 +63,7 @@ def page(
         else "",
         "<h2>Worst, median and best sample</h2>" + "".join(_histories(study, picked, repeated)) if picked else "",
         _motion(repeated),
+        f"<h2>The closest approach</h2>{repeated.closest}" if repeated.closest else "",
         _worst(study, store, summary),
         _drivers(study, draws, summary, found),
         "<h2>Inputs</h2>" + page_inputs.inputs(study, draws) + page_inputs.correlations(says["correlations"]),

@@ -21,6 +21,7 @@ from jaxmbs.errors import ModelError
 from jaxmbs.study.folder.layout import HISTORIES
 from jaxmbs.study.folder.seal import fault_of_marked, marked
 from jaxmbs.study.folder.storage import write_whole
+from jaxmbs.study.outputs import Clearance
 from jaxmbs.study.results.provenance import salt
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ _NUMBERS = 2e7  # most numbers in the motions of a band; they limit the number o
 class Repeated:
     """t (T,) [s]; samples (S,): indices of the repeated samples; values: output -> what it measures in these samples,
     (S, T); bands: output -> (4, T), quantiles `BAND` of what it measures, over the first `of_band` samples that
-    succeeded; motion: a page that plays the motion, "" if nothing can be drawn."""
+    succeeded; motion: a page that plays the motion, "" if nothing can be drawn; closest: HTML of the closest approaches, ""
+    if no output with a criterion is the least clearance of two shapes."""
 
     t: np.ndarray = field(default_factory=lambda: np.zeros(0))
     samples: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
@@ -50,6 +52,7 @@ class Repeated:
     values: dict[str, np.ndarray] = field(default_factory=dict)
     bands: dict[str, np.ndarray] = field(default_factory=dict)
     motion: str = ""
+    closest: str = ""
 
     def history(self, name: str, sample: int) -> np.ndarray:
         """What an output measures in a sample, (T,)."""
@@ -61,28 +64,36 @@ def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tup
     sample of the first output."""
     if not picked:
         return Repeated()
-    samples = sorted({sample for three in picked.values() for sample in three})
+    samples = _samples(picked)
     steps = max(1, int(study.simulation.t_end / study.simulation.dt))
     many = min(_OF_A_BAND, int(_NUMBERS / (steps * (study.model.nq + study.model.nv + len(study.outputs)))))
     good = summary.good(max(many, 0))
     shown = next(iter(picked.values()))[:2]
     wanted = np.array([salt(store.provenance), *shown, *samples, 2**63, *good], np.uint64)
     found = _saved(store, wanted)
-    return found or _made(study, store, samples, good, shown, wanted)
+    return found or _made(study, store, picked, good, shown, wanted)
+
+
+def _samples(picked: dict[str, tuple[int, int, int]]) -> list[int]:
+    return sorted({sample for three in picked.values() for sample in three})
 
 
 def _made(
-    study: Study, store: Store, samples: list[int], good: np.ndarray, shown: tuple[int, ...], wanted: np.ndarray
-) -> Repeated:
+    study: Study, store: Store, picked: dict[str, tuple[int, int, int]], good: np.ndarray, shown: tuple[int, ...],
+    wanted: np.ndarray,
+) -> Repeated:  # fmt: skip
     from jaxmbs.study.samples.repeat import repeat
 
+    samples = _samples(picked)
     every, several = max(1, int(study.simulation.t_end / study.simulation.dt / _POINTS)), [*samples, *good.tolist()]
     draws = list(store.draws(study, several).values())
     history = repeat(study, several, every, np.concatenate(draws, axis=1) if draws else None)
     s = len(samples)
     values = {name: x[:s] for name, x in history.values.items()}
     bands = {name: np.quantile(x[s:], BAND, axis=0) for name, x in history.values.items() if len(good) > 1}
-    found = Repeated(history.t, np.array(samples), len(good), values, bands, _motion(study, history, samples, shown))
+    worst = {name: (three[0], samples.index(three[0])) for name, three in picked.items()}
+    pages = _motion(study, history, samples, shown), _closest(study, history, worst)
+    found = Repeated(history.t, np.array(samples), len(good), values, bands, *pages)
     with contextlib.suppress(OSError):  # a read-only folder
         _save(found, store, wanted)
     return found
@@ -104,6 +115,20 @@ def _motion(study: Study, history: History, samples: list[int], shown: tuple[int
         return moving_page(models, motions, plots)
     except ModelError:  # a mechanism that cannot be drawn
         return ""
+
+
+def _closest(study: Study, history: History, worst: dict[str, tuple[int, int]]) -> str:
+    """HTML of the closest approaches. worst: output -> (its worst sample, the row of this sample in the history)."""
+    if not any(isinstance(study.outputs[name], Clearance) for name in worst):
+        return ""
+    import jax
+
+    from jaxmbs.study.reports.closest import closest
+    from jaxmbs.study.reports.motion import mechanisms
+
+    rows = sorted({row for _, row in worst.values()})
+    models = mechanisms(study, jax.tree.map(lambda x: x[np.array(rows)], history.numbers))
+    return closest(study, history, dict(zip(rows, [m for m, _, _ in models], strict=True)), worst)
 
 
 def _save(found: Repeated, store: Store, wanted: np.ndarray) -> None:
@@ -133,8 +158,8 @@ def _saved(store: Store, wanted: np.ndarray) -> Repeated | None:
                 table, _, key = name.partition("/")
                 if key:
                     tables[table][key] = file[name]
-            motion = file["motion"].tobytes().decode()
-            return Repeated(file["t"], file["samples"], int(file["of_band"]), **tables, motion=motion)
+            pages = {name: file[name].tobytes().decode() for name in ("motion", "closest")}
+            return Repeated(file["t"], file["samples"], int(file["of_band"]), **tables, **pages)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
         return None
 

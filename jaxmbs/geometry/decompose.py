@@ -1,0 +1,157 @@
+"""Convex pieces that together contain a mesh, with a bound on how far they reach beyond it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.errors import ModelError
+from jaxmbs.geometry.meshes import NEEDS, Cell, Triangles, covered, excess
+from jaxmbs.geometry.pieces import Piece
+
+TRIES = 4
+GAPS = 5e-5  # of the mesh's size: gaps between CoACD's parts, which are rounded, are not wider
+FEW = 16  # corners: a piece that has no more keeps them all
+VERSION = 1  # of what is computed here; pieces that another version has stored are computed again
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """Convex pieces, the hull of `points` thickened by `margins` each, which contain a mesh. error: the surface of their
+    union is nowhere farther from the mesh. All in the unit of the mesh."""
+
+    points: tuple[np.ndarray, ...]
+    margins: np.ndarray
+    error: float
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return tuple(Piece.of_points(x, float(m)) for x, m in zip(self.points, self.margins, strict=True))
+
+    def to_bytes(self) -> bytes:
+        """As a file of NumPy's (.npz)."""
+        out, ends = io.BytesIO(), np.cumsum([len(x) for x in self.points])
+        points = np.concatenate(self.points)
+        np.savez_compressed(out, points=points, ends=ends, margins=self.margins, error=self.error, version=VERSION)
+        return out.getvalue()
+
+    @classmethod
+    def of_bytes(cls, content: bytes) -> Decomposition | None:
+        """None if it is not such a file, or one of another version."""
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as f:
+                if int(f["version"]) != VERSION:
+                    return None
+                points = tuple(np.split(f["points"], f["ends"][:-1]))
+                return cls(points, f["margins"], float(f["error"]))
+        except (OSError, ValueError, KeyError, EOFError):
+            return None
+
+
+def decompose(mesh: Triangles, error: float) -> Decomposition:
+    """Pieces whose union contains the mesh and reaches beyond it by no more than `error` [unit of the mesh].
+
+    CoACD (MIT licence) chooses the cuts; that the pieces contain the mesh, and how far they reach beyond it, is then
+    computed here from the triangles. Corners that hardly matter are left out, and the piece thickened instead. Raises
+    ModelError for what is not the surface of a body, and if the error cannot be reached.
+    """
+    if fault := mesh.fault():
+        raise ModelError(fault)
+    whole = Cell.of(mesh.vertices)
+    if whole is None:
+        raise ModelError("is flat: all of its vertices are in one plane; take the shape hull")
+    if abs(whole.volume - mesh.volume) <= 1e-9 * whole.volume:
+        rounding = 1e-9 * mesh.size
+        return Decomposition((whole.points,), np.array([rounding]), rounding)
+    threshold, reached = 2 * error, []
+    for _ in range(TRIES):
+        cells, margin = _cells(mesh, threshold), min(GAPS * mesh.size, error / 4)
+        while not covered(mesh, cells, margin):
+            margin *= 2
+        found = excess(mesh, cells, margin, error / 4)
+        if found <= error:
+            fewer = [_fewer(x.points, min(error / 4, error - found)) for x in cells]
+            margins = np.array([more for _, more in fewer])
+            return Decomposition(tuple(x for x, _ in fewer), margin + margins, found + float(margins.max()))
+        reached.append((found, len(cells)))
+        threshold *= 0.7 * error / found
+    best, number = min(reached)
+    raise ModelError(
+        f"{number} convex pieces reach beyond it by {best:.3g}, and error = {error:.3g} is asked; allow a larger error, or "
+        "leave out small details of the mesh"
+    )
+
+
+_known: dict[str, Decomposition] = {}
+
+
+def kept(mesh: Triangles, error: float, folder: Path | None, stem: str) -> tuple[Decomposition, str]:
+    """The pieces of a mesh, and the name of the file in which a folder keeps them: read from there, or computed and
+    written there if that is possible. The name has a hash of everything that they depend on. Raises ModelError."""
+    found = hashlib.sha256(repr((VERSION, f"{error:.9g}")).encode())
+    found.update(np.ascontiguousarray(mesh.vertices).tobytes() + np.ascontiguousarray(mesh.triangles).tobytes())
+    key = found.hexdigest()[:16]
+    name = f"{stem}-{key}.pieces.npz"
+    if key not in _known:
+        stored = None
+        with suppress(OSError):
+            stored = Decomposition.of_bytes((folder / name).read_bytes()) if folder else None
+        _known[key] = stored or decompose(mesh, error)
+    if folder and not (folder / name).exists():
+        with suppress(OSError):  # a folder that cannot be written, as that of a run in a bucket
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(_known[key].to_bytes())
+    return _known[key], name
+
+
+def _cells(mesh: Triangles, threshold: float) -> list[Cell]:
+    try:
+        import coacd
+    except ModuleNotFoundError as error:
+        raise ModelError(NEEDS) from error
+    coacd.set_log_level("error")
+    given: Any = coacd.Mesh(mesh.vertices, mesh.triangles)
+    parts = coacd.run_coacd(given, threshold=threshold, preprocess_mode="off", real_metric=True, seed=1)
+    found = [Cell.of(np.asarray(points, float)) for points, _ in parts]
+    return [x for x in found if x is not None]
+
+
+def _fewer(points: np.ndarray, tolerance: float) -> tuple[np.ndarray, float]:
+    """Some of the corners (n, 3) of a hull, and how far the others are from the hull of these, at most `tolerance`."""
+    if len(points) <= FEW:
+        return points, 0.0
+    directions = np.concatenate([np.eye(3), -np.eye(3)])
+    kept = np.unique((points @ directions.T).argmax(0)).tolist()
+    while len(kept) < len(points):
+        cell = Cell.of(points[kept])
+        rest = np.setdiff1d(np.arange(len(points)), kept)
+        if cell is None:
+            kept.append(int(rest[0]))
+            continue
+        beyond = cell.beyond(points[rest])
+        if beyond.max() <= 0.7 * tolerance:
+            farthest = _distances(points[rest], points[kept])
+            if farthest.max() <= tolerance:
+                return points[kept], float(farthest.max())
+            beyond = farthest
+        kept.append(int(rest[beyond.argmax()]))
+    return points, 0.0
+
+
+def _distances(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Upper bounds on the distances of points from the hull of corners: from the nearest of their convex combinations."""
+    from scipy.optimize import nnls
+
+    scale = 1e3 * max(float(np.ptp(corners, axis=0).max()), 1e-300)  # of the equation that the weights sum to 1
+    A = np.vstack([corners.T, np.full(len(corners), scale)])
+    out = []
+    for p in points:
+        weights = nnls(A, np.append(p, scale))[0]
+        out.append(np.linalg.norm(corners.T @ (weights / weights.sum()) - p))
+    return np.array(out)

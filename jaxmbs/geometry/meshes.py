@@ -1,0 +1,269 @@
+"""Bodies given as triangles: read from files, checked, and measured against the convex pieces that replace them."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.errors import ModelError
+
+NEEDS = "needs trimesh and coacd: pip install 'jaxmbs[mesh]'"
+
+
+@dataclass(frozen=True, eq=False)
+class Triangles:
+    """Triangles. vertices (n, 3); triangles (m, 3): indices of vertices, counterclockwise as seen from outside."""
+
+    vertices: np.ndarray
+    triangles: np.ndarray
+
+    @classmethod
+    def read(cls, content: bytes, name: str) -> Triangles:
+        """The triangles of a file, in the unit of the file; name: the file's, whose ending says what it is. Raises
+        ModelError."""
+        try:
+            import trimesh
+        except ModuleNotFoundError as error:
+            raise ModelError(NEEDS) from error
+        kind = name.rpartition(".")[2].lower()
+        if kind in ("step", "stp"):
+            try:
+                import cascadio  # noqa: F401  # trimesh reads STEP files with it
+            except ModuleNotFoundError as error:
+                raise ModelError("is a STEP file, which needs cascadio: pip install cascadio, or export STL") from error
+        try:
+            found: Any = trimesh.load(io.BytesIO(content), file_type=kind, force="mesh")
+            vertices, triangles = np.asarray(found.vertices, float), np.asarray(found.faces, int)
+        except Exception as error:  # readers of different formats raise different errors
+            raise ModelError(f"cannot be read: {type(error).__name__}: {error}") from error
+        return cls.of(vertices, triangles)
+
+    @classmethod
+    def of(cls, vertices: Any, triangles: Any) -> Triangles:
+        """With vertices at equal places merged, and without triangles of no area. Raises ModelError for other arrays."""
+        vertices, triangles = np.asarray(vertices, float), np.asarray(triangles)
+        if vertices.ndim != 2 or vertices.shape[1] != 3 or triangles.ndim != 2 or triangles.shape[1] != 3:
+            raise ModelError(
+                f"vertices {vertices.shape} and triangles {triangles.shape} must have 3 columns: x, y, z and three "
+                "indices of vertices"
+            )
+        if not len(triangles):
+            raise ModelError("has no triangles")
+        if not np.isfinite(vertices).all():
+            raise ModelError(f"vertex {int(np.flatnonzero(~np.isfinite(vertices).all(1))[0])} is not finite")
+        whole = triangles.astype(int)
+        if (whole != triangles).any() or whole.min() < 0 or whole.max() >= len(vertices):
+            raise ModelError(f"triangles must be indices of vertices, whole numbers from 0 to {len(vertices) - 1}")
+        size = np.ptp(vertices, axis=0).max()
+        if not size > 0:
+            raise ModelError("all of its vertices are at one place")
+        _, first, merged = np.unique(np.round(vertices / (1e-9 * size)), axis=0, return_index=True, return_inverse=True)
+        triangles = np.ravel(merged)[whole]
+        a, b, c = triangles.T
+        return cls(vertices[first], triangles[(a != b) & (b != c) & (c != a)])
+
+    @property
+    def size(self) -> float:
+        """The longest edge of the box about it, with edges along the axes."""
+        return float(np.ptp(self.vertices, axis=0).max())
+
+    @property
+    def corners(self) -> np.ndarray:
+        """(m, 3, 3) the corners of each triangle."""
+        return self.vertices[self.triangles]
+
+    @property
+    def volume(self) -> float:
+        a, b, c = np.moveaxis(self.corners - self.vertices.mean(0), 1, 0)
+        return float((a * np.cross(b, c)).sum() / 6)
+
+    def fault(self) -> str:
+        """Why it is not the surface of a body, with the remedy; "" if it is."""
+        n = len(self.vertices)
+        a, b = np.concatenate([self.triangles[:, [i, j]] for i, j in ((0, 1), (1, 2), (2, 0))]).T
+        edges, count = np.unique(np.minimum(a, b) * n + np.maximum(a, b), return_counts=True)
+        odd = edges[count % 2 == 1]
+        if len(odd):
+            i, j = divmod(int(odd[0]), n)
+            at = ", ".join(f"{x:.4g}" for x in (self.vertices[i] + self.vertices[j]) / 2)
+            return (
+                f"is open: {len(odd)} of its {len(edges)} edges have a triangle on one side only, one of them at ({at}); "
+                "close it where it was made (as a solid, not as surfaces), or take the shape hull with its vertices"
+            )
+        _, ways = np.unique(a * n + b, return_counts=True)
+        if len(ways) != len(a):
+            return (
+                "has triangles that face inwards next to others that face outwards; let the program that made it (or "
+                "trimesh.repair.fix_normals) turn them"
+            )
+        if self.volume <= 0:
+            return "is inside out: its triangles are clockwise as seen from outside; swap two indices of each"
+        return ""
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A convex piece as corners (n, 3), and the planes and triangles of its hull: normals (f, 3), which point outwards,
+    heights (f,), corners (m, 3, 3)."""
+
+    points: np.ndarray
+    volume: float
+    normals: np.ndarray
+    heights: np.ndarray
+    triangles: np.ndarray
+
+    @classmethod
+    def of(cls, points: np.ndarray) -> Cell | None:
+        """The hull of points; None if they are in one plane."""
+        from scipy.spatial import ConvexHull, QhullError
+
+        try:
+            hull = ConvexHull(points)
+        except (QhullError, ValueError):
+            return None
+        used, triangles = np.unique(hull.simplices, return_inverse=True)
+        planes = hull.equations[np.unique(np.round(hull.equations, 9), axis=0, return_index=True)[1]]
+        corners = points[used]
+        return cls(corners, hull.volume, planes[:, :3], -planes[:, 3], corners[triangles.reshape(-1, 3)])
+
+    def beyond(self, points: np.ndarray) -> np.ndarray:
+        """(m,) the largest distance of each point (m, 3) from a plane, towards the outside; at most 0 for those within."""
+        return (points @ self.normals.T - self.heights).max(1)
+
+
+def covered(mesh: Triangles, cells: list[Cell], margin: float) -> bool:
+    """Whether the union of the cells, each thickened by `margin`, contains the mesh."""
+    return not len(_outside(mesh.corners, np.full(len(mesh.triangles), -1), cells, margin))
+
+
+def _outside(triangles: np.ndarray, owner: np.ndarray, cells: list[Cell], margin: float) -> np.ndarray:
+    """What is left of triangles (m, 3, 3), as triangles, without the cells, each thickened by `margin`. owner (m,): the
+    cell of which a triangle is a face, -1 if of none; it is not cut by this one."""
+    low, high = triangles.min(1), triangles.max(1)
+    inside, near = np.zeros(len(triangles), bool), []
+    for k, cell in enumerate(cells):
+        lowest, highest = cell.points.min(0) - margin, cell.points.max(0) + margin
+        close = np.flatnonzero(((low <= highest) & (high >= lowest)).all(1) & (owner != k))
+        above = triangles[close] @ cell.normals.T - cell.heights > margin  # (triangles, corners, planes)
+        inside[close] |= ~above.any((1, 2))
+        near.append(set(close[~above.all(1).any(1)].tolist()))
+    left = []
+    for k in np.flatnonzero(~inside).tolist():
+        polygons = [triangles[k]]
+        for cell, others in zip(cells, near, strict=True):
+            if k in others:
+                polygons = [rest for polygon in polygons for rest in _without(polygon, cell, margin)]
+        left += [(x[0], x[i], x[i + 1]) for x in polygons for i in range(1, len(x) - 1)]
+    return np.array(left).reshape(-1, 3, 3)
+
+
+def _without(polygon: np.ndarray, cell: Cell, margin: float) -> list[np.ndarray]:
+    """The parts of a convex polygon (n, 3) outside a cell."""
+    above = polygon @ cell.normals.T - cell.heights - margin
+    if (above > 0).all(0).any():
+        return [polygon]
+    parts = []
+    for k in np.flatnonzero((above > 0).any(0)).tolist():
+        height = polygon @ cell.normals[k] - cell.heights[k] - margin
+        outside, polygon = _halves(polygon, height)
+        if len(outside) > 2:
+            parts.append(outside)
+        if len(polygon) < 3:
+            break
+    return parts
+
+
+def _halves(polygon: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The parts of a convex polygon above a plane and below it. height (n,): of its corners."""
+    above, below = [], []
+    for k in range(len(polygon)):
+        p, q, h, g = polygon[k - 1], polygon[k], height[k - 1], height[k]
+        if (h > 0) != (g > 0):
+            crossing = p + (q - p) * (h / (h - g))
+            above.append(crossing)
+            below.append(crossing)
+        (above if g > 0 else below).append(q)
+    return np.array(above).reshape(-1, 3), np.array(below).reshape(-1, 3)
+
+
+def excess(mesh: Triangles, cells: list[Cell], margin: float, resolution: float) -> float:
+    """An upper bound on how far the surface of the union of the cells, each thickened by `margin`, is from the mesh; at
+    most `resolution`, 5 % and two margins more than the true value.
+
+    Triangles of the cells are divided until that is known of each: the distance from one triangle of the mesh is a convex
+    function, so that the largest in a triangle is at one of its corners. What is within another cell is not on the
+    surface.
+    """
+    nearest = _Nearest(mesh, resolution)
+    owner = np.repeat(np.arange(len(cells)), [len(cell.triangles) for cell in cells])
+    here = _outside(np.concatenate([cell.triangles for cell in cells]), owner, cells, margin)
+    least = most = 0.0
+    while len(here):
+        middle = here.mean(1)
+        radius = np.linalg.norm(here - middle[:, None], axis=2).max(1)
+        at_middle, at_corners = nearest(middle, here)
+        bound = np.minimum(at_middle + radius, at_corners)
+        least = max(least, float(at_middle.max()))
+        divided = bound > max(resolution, 1.05 * least)
+        most = max(most, float(bound[~divided].max(initial=0.0)))
+        here = _quarters(here[divided])
+    return most + margin
+
+
+def _quarters(triangles: np.ndarray) -> np.ndarray:
+    a, b, c = np.moveaxis(triangles, 1, 0)
+    d, e, f = (a + b) / 2, (b + c) / 2, (c + a) / 2
+    return np.stack([[a, d, f], [d, b, e], [f, e, c], [d, e, f]]).transpose(2, 0, 1, 3).reshape(-1, 3, 3)
+
+
+class _Nearest:
+    """Upper bounds on distances from a mesh, from some of its triangles that are near."""
+
+    def __init__(self, mesh: Triangles, resolution: float) -> None:
+        from scipy.spatial import cKDTree
+
+        self.triangles = mesh.corners
+        parts, of = self.triangles, np.arange(len(self.triangles))
+        middles, belongs = [], []  # of parts of the triangles that are no longer than `most`
+        most = max(4 * resolution, mesh.size / 40)
+        while len(parts):
+            small = np.linalg.norm(parts - np.roll(parts, 1, 1), axis=2).max(1) <= most
+            middles.append(parts[small].mean(1))
+            belongs.append(of[small])
+            parts, of = _quarters(parts[~small]), np.repeat(of[~small], 4)
+        self.tree, self.belongs = cKDTree(np.concatenate(middles)), np.concatenate(belongs)
+
+    def __call__(self, middle: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How far points (m, 3) are from the mesh at most, and the triangles (m, 3, 3) around them."""
+        number = min(12, len(self.belongs))
+        near = self.belongs[self.tree.query(middle, number)[1].reshape(len(middle), number)]
+        at_middle, at_corners = np.full(len(middle), np.inf), np.full(len(middle), np.inf)
+        for k in range(number):
+            triangle = np.moveaxis(self.triangles[near[:, k]], 1, 0)
+            at_middle = np.minimum(at_middle, _from_triangle(middle, *triangle))
+            each = [_from_triangle(corners[:, j], *triangle) for j in range(3)]
+            at_corners = np.minimum(at_corners, np.max(each, axis=0))
+        return at_middle, at_corners
+
+
+def _from_triangle(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Distances of points from triangles, one each."""
+    normal = np.cross(b - a, c - a)
+    square = np.maximum((normal * normal).sum(1), 1e-300)
+
+    def signed(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return (np.cross(v - u, p - u) * normal).sum(1)
+
+    over = (signed(a, b) >= 0) & (signed(b, c) >= 0) & (signed(c, a) >= 0)
+    plane = np.abs(((p - a) * normal).sum(1)) / np.sqrt(square)
+    edges = np.min([_from_segment(p, u, v) for u, v in ((a, b), (b, c), (c, a))], axis=0)
+    return np.where(over, plane, edges)
+
+
+def _from_segment(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    along = b - a
+    share = ((p - a) * along).sum(1) / np.maximum((along * along).sum(1), 1e-300)
+    return np.linalg.norm(p - a - np.clip(share, 0, 1)[:, None] * along, axis=1)

@@ -1,0 +1,143 @@
+"""Shapes from CAD programs: meshes, replaced by convex pieces that contain them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from jaxmbs.batching.folder import folder
+from jaxmbs.errors import ModelError
+from jaxmbs.geometry import Piece
+from jaxmbs.geometry.decompose import Decomposition, kept
+from jaxmbs.geometry.meshes import Triangles
+from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Scene
+from jaxmbs.model.given import Rows, Vector
+from jaxmbs.spatial import ZERO3, Vector3
+from jaxmbs.study.outputs.shapes import Shape, corners_of, edges_of
+
+
+@element
+class Mesh(Shape):
+    """A body of any form, concave ones too: triangles from a CAD program, in a file (STL, OBJ, PLY, STEP with cascadio) or
+    as arrays.
+
+    It is cut once into convex pieces that contain it and reach beyond it by no more than `error`; CoACD chooses the cuts,
+    and both properties are then computed from the triangles. The pieces are kept beside the file, in one whose name has a
+    hash of the content. Needs trimesh and coacd: pip install 'jaxmbs[mesh]'. Refused are meshes that are open, inside
+    out, or of a size that does not fit the body.
+
+    >>> from jaxmbs.study.outputs import Mesh
+    >>> corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    >>> faces = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
+    >>> wedge = Mesh("stage", vertices=corners, triangles=faces)
+    >>> len(wedge.pieces())
+    1
+    """
+
+    file: str = field(Kind.TEXT, "", "mesh file beside this one", default="")
+    scale: float = field(
+        Kind.POSITIVE, "m", "length of the unit of the mesh: 0.001 if it is in mm", default=1.0, kw_only=True
+    )
+    position: Vector = field(
+        Kind.VECTOR, "m", "of the origin of the mesh, in body axes", default=(0.0, 0.0, 0.0), kw_only=True
+    )
+    rotation: Vector | Rows = field(
+        Kind.ROTATION, "", "from axes of the mesh to those of the body", default=(1.0, 0.0, 0.0, 0.0), kw_only=True
+    )
+    error: float | None = field(
+        Kind.POSITIVE, "m", "by how much the pieces may be larger; a hundredth of its longest side if there is none",
+        default=None, kw_only=True,
+    )  # fmt: skip
+    vertices: Rows | np.ndarray | None = field(
+        Kind.POINTS, "m", "without a file: its vertices, in units of `scale`", default=None, kw_only=True
+    )
+    triangles: Rows | np.ndarray | None = field(
+        Kind.POINTS, "", "without a file: the numbers of three vertices each, from 0, counterclockwise from outside",
+        default=None, kw_only=True,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "file", os.fspath(self.file))
+        for name in ("vertices", "triangles"):
+            given = getattr(self, name)
+            if isinstance(given, np.ndarray):  # tuples can be compared
+                object.__setattr__(self, name, tuple(map(tuple, given.tolist())))
+
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return f'"{Path(self.file).name}"' if self.file else "the mesh"
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if bool(self.file) == (self.vertices is not None) or (self.vertices is None) != (self.triangles is None):
+            yield "file", "give a mesh either a file, or vertices and triangles"
+            return
+        key = "file" if self.file else "vertices"
+        try:
+            self.decomposition()
+        except ModelError as error:
+            yield key, f"{self.called} {error}"
+
+    def size(self) -> float:
+        """Its longest side along its own axes [m]. Raises ModelError."""
+        return self._mesh().size * self.scale
+
+    def said(self) -> str:
+        """What replaces it, for readers."""
+        d = self.decomposition()
+        number = f"{len(d.points)} convex piece{'s' * (len(d.points) > 1)}"
+        return f"{number}, nowhere farther from {self.called} than {1e3 * d.error * self.scale:.2g} mm"
+
+    def files(self) -> dict[str, bytes]:
+        """The content of its file and of the one with its pieces, by name; nothing for arrays. Raises ModelError."""
+        if not self.file:
+            return {}
+        found, name = self._cut()
+        return {Path(self.file).name: self._content(), name: found.to_bytes()}
+
+    def decomposition(self) -> Decomposition:
+        """The convex pieces, in units and axes of the mesh. Raises ModelError."""
+        return self._cut()[0]
+
+    def pieces(self) -> tuple[Piece, ...]:
+        R, p = edges_of(self.rotation), np.asarray(self.position, float)
+        d = self.decomposition()
+        placed = [x * self.scale @ R + p for x in d.points]
+        return tuple(Piece.of_points(x, float(m) * self.scale) for x, m in zip(placed, d.margins, strict=True))
+
+    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
+        pieces = self.pieces()
+        points = corners_of(np.concatenate([x.centers for x in pieces]))
+        origin = scene.point(self.body, ZERO3)
+        return tuple(origin + v for v in self._there(scene, points)), max(x.ball for x in pieces)
+
+    def _content(self) -> bytes:
+        try:
+            return Path(self.file).read_bytes()
+        except OSError as error:
+            raise ModelError(f"cannot be read: {error.strerror}") from error
+
+    def _mesh(self) -> Triangles:
+        if self.file:
+            return _read(self._content(), Path(self.file).name)
+        return Triangles.of(self.vertices, self.triangles)
+
+    def _cut(self) -> tuple[Decomposition, str]:
+        mesh, file = self._mesh(), Path(self.file)
+        error = mesh.size / 100 if self.error is None else self.error / self.scale
+        if self.file:
+            return kept(mesh, error, file.parent, file.stem)
+        programs = folder()
+        return kept(mesh, error, programs and programs.with_name("pieces"), "mesh")
+
+
+@functools.lru_cache(32)
+def _read(content: bytes, name: str) -> Triangles:
+    return Triangles.read(content, name)

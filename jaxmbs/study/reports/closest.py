@@ -1,0 +1,116 @@
+"""Where two bodies come closest in the worst sample: when, which pieces, and a picture with the gap drawn."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import ensure_compile_time_eval
+
+import jaxmbs as mbs
+from jaxmbs.geometry import Before, Piece, Separation, Unions, separation
+from jaxmbs.model.fields import type_name
+from jaxmbs.model.structure import WORLD
+from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.study.outputs import Clearance, Mesh
+from jaxmbs.study.outputs.shapes import Shape
+from jaxmbs.study.reports import plots
+from jaxmbs.study.reports.page_style import picture
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem.study import Study
+    from jaxmbs.study.samples.repeat import History
+
+SIDES = 48  # corners of a disc in a picture
+Place = tuple[np.ndarray, np.ndarray]  # position and rotation of a body in the world
+
+
+def closest(study: Study, history: History, models: dict[int, mbs.Model], worst: dict[str, tuple[int, int]]) -> str:
+    """HTML of the closest approach in the worst sample, for every output that is the least clearance of two shapes.
+
+    worst: output -> (its worst sample, the row of this sample in the history); models: of these rows.
+    """
+    parts = []
+    for name, (sample, row) in worst.items():
+        output, values = study.outputs[name], history.values[name][row]
+        if isinstance(output, Clearance) and not output.inside and output.reduce == "min" and np.isfinite(values).any():
+            k = int(np.nanargmin(values))
+            parts.append(_one(study, name, sample, float(history.t[k]), models[row], history.q[row, k]))
+    return "".join(parts)
+
+
+def _one(study: Study, name: str, sample: int, t: float, model: mbs.Model, q: np.ndarray) -> str:
+    output: Any = study.outputs[name]
+    shapes, unit = (output.shape_a, output.shape_b), study.shown[name]
+    poses = mbs.body_poses(model, q, t=t)
+    places = [_place(poses, shape.body) for shape in shapes]
+    s = _separation(shapes, places)
+    on_a = np.array([float(x) for x in s.point_a])
+    points = on_a, _inverse(places[1], _moved(places[0], np.array([float(x) for x in s.point_b])))
+    pieces = int(s.piece_a), int(s.piece_b)
+    ends = " and ".join(map(_end, shapes, pieces, points))
+    shown = f"{float(s.gap) / unit.factor:.4g} {unit.name}"
+    made = "".join(f" {_called(x)}: {x.said()}." for x in shapes if isinstance(x, Mesh))
+    said = f"{name.replace('_', ' ')} in sample {sample} at t = {t:.5g} s: {shown} between {ends}.{made}"
+    gap = np.stack([_moved(place, x) for place, x in zip(places, points, strict=True)])
+    bodies = [
+        ([_moved(place, _corners(x)) for x in shape.union.pieces], piece)
+        for shape, place, piece in zip(shapes, places, pieces, strict=True)
+    ]
+    return f"<p class=note>{escape(said)}</p>{picture(plots.approach(bodies, gap, shown, name), 'broad')}"
+
+
+def _end(shape: Shape, piece: int, point: np.ndarray) -> str:
+    """One end of the gap in words, with the point in axes of its body."""
+    many = len(shape.union.pieces)
+    which = f" (piece {piece + 1} of {many})" if many > 1 else ""
+    return f"the {_called(shape)} of {shape.body}{which} at ({', '.join(f'{x:.4g}' for x in point)}) m"
+
+
+def _called(shape: Shape) -> str:
+    return shape.called if isinstance(shape, Mesh) and shape.file else type_name(type(shape))
+
+
+def _separation(shapes: tuple[Shape, Shape], places: list[Place]) -> Separation:
+    (p, R), (q, S) = places
+    apart, turned = R.T @ (q - p), R.T @ S
+    with ensure_compile_time_eval():
+        unions = Unions([x.union for x in shapes], np.float64)
+        there = Matrix3.of(list(jnp.asarray(turned).ravel())), Vector3.of(list(jnp.asarray(apart)))
+        return separation(unions, jnp.int32(0), jnp.int32(1), *there, Before())
+
+
+def _place(poses: Any, body: str) -> Place:
+    if body == WORLD:
+        return np.zeros(3), np.eye(3)
+    return np.asarray(poses[body].position, float), np.asarray(poses[body].rotation, float)
+
+
+def _moved(place: Place, points: np.ndarray) -> np.ndarray:
+    """Points of a body in world axes."""
+    position, R = place
+    return position + points @ R.T
+
+
+def _inverse(place: Place, points: np.ndarray) -> np.ndarray:
+    position, R = place
+    return (points - position) @ R
+
+
+def _corners(piece: Piece) -> np.ndarray:
+    """Points whose hull looks like the piece: its corners, circles of its discs, and balls about them."""
+    turns = 2 * np.pi * np.arange(SIDES) / SIDES
+    out = []
+    for center, radius, axis in zip(piece.centers, piece.radii, piece.axes, strict=True):
+        u = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+        u = u / np.linalg.norm(u)
+        out.append(center + radius * (np.outer(np.cos(turns), u) + np.outer(np.sin(turns), np.cross(axis, u))))
+    points = np.concatenate(out)
+    if piece.ball < 1e-3 * max(float(np.ptp(points, axis=0).max()), 1e-12):
+        return points
+    z = np.linspace(-1, 1, 13)
+    ring = np.sqrt(1 - z * z)[:, None]
+    ball = np.stack([ring * np.cos(turns), ring * np.sin(turns), np.broadcast_to(z[:, None], (13, SIDES))], -1)
+    return (np.unique(points, axis=0)[:, None] + piece.ball * ball.reshape(-1, 3)).reshape(-1, 3)
