@@ -11,7 +11,7 @@ LAYERS = {
     "lazy": set(),
     "spatial": {"errors"},
     "batching": {"errors"},
-    "geometry": {"spatial", "batching"},
+    "geometry": {"errors", "spatial", "batching"},
     "model": {"errors", "spatial"},
     "elements": {"errors", "spatial", "model"},
     "dynamics": {"errors", "spatial", "batching", "model", "lazy"},
@@ -60,7 +60,7 @@ ROOMS = {
         "statistics": {"units", "outputs", "folder", "sampling", "problem", "samples", "results"},
         "reliability": {"folder", "problem", "samples", "results", "statistics"},
         "runs": {"folder", "problem", "samples", "results", "statistics"},
-        "reports": {"units", "folder", "sampling", "problem", "samples", "results", "statistics"},
+        "reports": {"units", "outputs", "folder", "sampling", "problem", "samples", "results", "statistics"},
     },
 }
 WHOLE = {of: table for of, table in [("jaxmbs", LAYERS), *((f"jaxmbs.{name}", rooms) for name, rooms in ROOMS.items())]}

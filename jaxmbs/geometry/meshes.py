@@ -31,7 +31,7 @@ class Triangles:
         kind = name.rpartition(".")[2].lower()
         if kind in ("step", "stp"):
             try:
-                import cascadio  # noqa: F401  # trimesh reads STEP files with it
+                import cascadio  # noqa: F401  # pyright: ignore[reportMissingImports]  # trimesh reads STEP files with it
             except ModuleNotFoundError as error:
                 raise ModelError("is a STEP file, which needs cascadio: pip install cascadio, or export STL") from error
         try:
@@ -149,7 +149,7 @@ def _outside(triangles: np.ndarray, owner: np.ndarray, cells: list[Cell], margin
         close = np.flatnonzero(((low <= highest) & (high >= lowest)).all(1) & (owner != k))
         above = triangles[close] @ cell.normals.T - cell.heights > margin  # (triangles, corners, planes)
         inside[close] |= ~above.any((1, 2))
-        near.append(set(close[~above.all(1).any(1)].tolist()))
+        near.append(set(close[~above.all(1).any(-1)].tolist()))
     left = []
     for k in np.flatnonzero(~inside).tolist():
         polygons = [triangles[k]]
@@ -223,7 +223,7 @@ class _Nearest:
     """Upper bounds on distances from a mesh, from some of its triangles that are near."""
 
     def __init__(self, mesh: Triangles, resolution: float) -> None:
-        from scipy.spatial import cKDTree
+        from scipy.spatial import KDTree
 
         self.triangles = mesh.corners
         parts, of = self.triangles, np.arange(len(self.triangles))
@@ -234,7 +234,7 @@ class _Nearest:
             middles.append(parts[small].mean(1))
             belongs.append(of[small])
             parts, of = _quarters(parts[~small]), np.repeat(of[~small], 4)
-        self.tree, self.belongs = cKDTree(np.concatenate(middles)), np.concatenate(belongs)
+        self.tree, self.belongs = KDTree(np.concatenate(middles)), np.concatenate(belongs)
 
     def __call__(self, middle: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How far points (m, 3) are from the mesh at most, and the triangles (m, 3, 3) around them."""

@@ -3,6 +3,7 @@
 import json
 import re
 import struct
+from html import escape
 
 import jax
 import jax.numpy as jnp
@@ -218,6 +219,7 @@ def study(mesh, **others):
         model=body(), initial={"slide": {"v": [0.1]}}, simulation={"t_end": 0.2, "dt": 0.1},
         dispersions={"hub.mass": mbs.study.Normal(apply="multiply", std=0.1)},
         outputs={"gap": Clearance(Ball("world", center=(4.0, 3.5, 0.5), radius=0.5), mesh), **others},
+        criteria=["gap > 2 m"],
     )  # fmt: skip
 
 
@@ -242,6 +244,15 @@ def test_a_study_keeps_a_mesh_and_its_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr("jaxmbs.geometry.decompose._cells", None)  # nothing is cut again
     monkeypatch.setattr("jaxmbs.geometry.decompose._known", {})
     file.unlink()
+    page = mbs.study.report(tmp_path / "run").path.read_text(encoding="utf-8")
+    number = r"-?[\d.]+(?:e-\d+)?"
+    point = rf"\(({number}), ({number}), ({number})\) m"
+    text = rf"at t = 0\.2 s: ({number}) m between ball of world at {point} and angle.stl of hub \(piece \d of 2\) at {point}"
+    shown, *points = map(float, re.search(text, page).groups())
+    on_ball, on_hub = np.array(points[:3]), np.add(points[3:], [0.02, 0, 0])
+    assert shown == pytest.approx(gaps[0], rel=1e-3)
+    assert np.linalg.norm(on_hub - on_ball) == pytest.approx(gaps[0], rel=2e-3)
+    assert np.linalg.norm(on_ball - [4.0, 3.5, 0.5]) == pytest.approx(0.5, rel=1e-2) and escape(said) in page
     again = mbs.study.read(tmp_path / "run" / "study.toml")
     assert sorted(again.files) == names
     assert again.outputs["gap"].shape_b.said() == said

@@ -71,6 +71,11 @@ def test_every_figure_is_that_of_the_raw_results(finished, text):
     assert stores.fingerprint([raw["checksum"]]) in said
     for word in ("Convergence", "Credibility", "validation", "NASA-STD-7009", "The ten worst samples", "Events"):
         assert word in said
+    linked, heads = (
+        re.findall(r'<a href="#(section-\d+)">(.*?)</a>', page),
+        re.findall(r'<h2 id="(.*?)">(.*?)</h2>', page),
+    )
+    assert linked == heads and len(heads) == page.count("<h2") > 8, "a list of contents"
     assert "@media print" in page and "prefers-color-scheme:dark" in page and "size:A4" in page
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -52,13 +53,14 @@ def _one(study: Study, name: str, sample: int, t: float, model: mbs.Model, q: np
     pieces = int(s.piece_a), int(s.piece_b)
     ends = " and ".join(map(_end, shapes, pieces, points))
     shown = f"{float(s.gap) / unit.factor:.4g} {unit.name}"
-    made = "".join(f" {_called(x)}: {x.said()}." for x in shapes if isinstance(x, Mesh))
-    said = f"{name.replace('_', ' ')} in sample {sample} at t = {t:.5g} s: {shown} between {ends}.{made}"
+    made = "".join(f" {x.said()}." for x in shapes if isinstance(x, Mesh))
+    what = f"{name.replace('_', ' ')} in sample {sample} at t = {t:.5g} s"
+    said = f"{what}: {shown} between {ends}, each in axes of its body.{made}"
     gap = np.stack([_moved(place, x) for place, x in zip(places, points, strict=True)])
-    bodies = [
-        ([_moved(place, _corners(x)) for x in shape.union.pieces], piece)
+    bodies = {
+        f"{_called(shape)} of {shape.body}": ([_moved(place, _corners(x)) for x in shape.union.pieces], piece)
         for shape, place, piece in zip(shapes, places, pieces, strict=True)
-    ]
+    }
     return f"<p class=note>{escape(said)}</p>{picture(plots.approach(bodies, gap, shown, name), 'broad')}"
 
 
@@ -66,11 +68,11 @@ def _end(shape: Shape, piece: int, point: np.ndarray) -> str:
     """One end of the gap in words, with the point in axes of its body."""
     many = len(shape.union.pieces)
     which = f" (piece {piece + 1} of {many})" if many > 1 else ""
-    return f"the {_called(shape)} of {shape.body}{which} at ({', '.join(f'{x:.4g}' for x in point)}) m"
+    return f"{_called(shape)} of {shape.body}{which} at ({', '.join(f'{x:.4g}' for x in point)}) m"
 
 
 def _called(shape: Shape) -> str:
-    return shape.called if isinstance(shape, Mesh) and shape.file else type_name(type(shape))
+    return Path(shape.file).name if isinstance(shape, Mesh) and shape.file else type_name(type(shape))
 
 
 def _separation(shapes: tuple[Shape, Shape], places: list[Place]) -> Separation:
@@ -110,7 +112,7 @@ def _corners(piece: Piece) -> np.ndarray:
     points = np.concatenate(out)
     if piece.ball < 1e-3 * max(float(np.ptp(points, axis=0).max()), 1e-12):
         return points
-    z = np.linspace(-1, 1, 13)
-    ring = np.sqrt(1 - z * z)[:, None]
-    ball = np.stack([ring * np.cos(turns), ring * np.sin(turns), np.broadcast_to(z[:, None], (13, SIDES))], -1)
+    height = np.linspace(-np.pi / 2, np.pi / 2, SIDES // 2 + 1)[:, None]
+    across, z = np.cos(height), np.broadcast_to(np.sin(height), (len(height), SIDES))
+    ball = np.stack([across * np.cos(turns), across * np.sin(turns), z], -1)
     return (np.unique(points, axis=0)[:, None] + piece.ball * ball.reshape(-1, 3)).reshape(-1, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -73,7 +74,16 @@ def page(
         "<h2>Credibility</h2>" + page_inputs.credibility(study, summary, found),
         "<h2>Where this comes from</h2>" + panel(page_inputs.provenance(study, store, summary)),
     ]
-    return document(title, "".join(parts))
+    return document(title, _with_contents("".join(parts)))
+
+
+def _with_contents(content: str) -> str:
+    """The page with a list of its sections below its first lines, each with a link."""
+    heads = re.findall(r"<h2>(.*?)</h2>", content)
+    for k, head in enumerate(heads):
+        content = content.replace(f"<h2>{head}</h2>", f'<h2 id="section-{k}">{head}</h2>', 1)
+    links = "".join(f'<a href="#section-{k}">{head}</a>' for k, head in enumerate(heads))
+    return content.replace("</p>", f'</p><nav aria-label="Contents">{links}</nav>', 1)
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ main { max-width:1060px; margin:0 auto; padding:40px 24px 64px }
 h1 { font-size:30px; line-height:1.2; margin:0 0 4px; letter-spacing:-.01em }
 h2 { font-size:19px; margin:44px 0 12px; break-after:avoid }
 p { margin:6px 0 } .lead,.note { color:var(--muted) } .note { font-size:13px }
+nav { display:flex; flex-wrap:wrap; gap:2px 16px; margin-top:10px; font-size:13px } nav a { color:var(--good) }
 .verdict { border-left:6px solid var(--good); background:var(--paper); border-radius:8px; padding:14px 20px; margin-top:20px;
   font-size:20px; font-weight:650 } .verdict.failed { border-color:var(--bad) }
 .verdict p { font-size:14px; font-weight:400 }

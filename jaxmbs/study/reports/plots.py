@@ -183,27 +183,27 @@ def _label(name: str, unit: Unit) -> str:
     return name.replace("_", " ") + (f" [{unit.name}]" if unit.name else "")
 
 
-def approach(bodies: Sequence[tuple[Sequence[np.ndarray], int]], gap: np.ndarray, shown: str, name: str) -> str:
+def approach(bodies: Mapping[str, tuple[Sequence[np.ndarray], int]], gap: np.ndarray, shown: str, name: str) -> str:
     """Picture of two bodies and the gap between them, seen across the gap: all of them, and near the gap.
 
-    bodies: (corners (n, 3) of each of its pieces, in world axes; the number of the nearest piece); gap (2, 3): its ends;
-    shown: its size, as text.
+    bodies: {what it is called: (corners (n, 3) of each of its pieces, in world axes; the number of the nearest piece)};
+    gap (2, 3): its ends; shown: its size, as text.
     """
     middle, along = gap.mean(0), gap[1] - gap[0]
-    every = np.concatenate([x for pieces, _ in bodies for x in pieces])
+    every = np.concatenate([x for pieces, _ in bodies.values() for x in pieces])
     spread = np.linalg.svd(every - every.mean(0), full_matrices=False)[2]
     length = float(np.linalg.norm(along))
     x = along / length if length > 1e-9 * np.ptp(every) else spread[0]
     across = [v - x * (x @ v) for v in spread]
     y = max(across, key=np.linalg.norm)
     frame = np.stack([x, y / np.linalg.norm(y)], 1)
-    outlines = [([_outline(p @ frame) for p in pieces], nearest) for pieces, nearest in bodies]
+    outlines = [([_outline(p @ frame) for p in pieces], nearest) for pieces, nearest in bodies.values()]
     ends, svg = gap @ frame, []
     size = max(np.ptp(np.concatenate([p for pieces, _ in outlines for p in pieces]), axis=0))
     near = max(4 * length, size / 15)
     with axes(9.2, 4.2, svg, f"the closest approach of {name}") as left:
-        left.set_position((0.02, 0.04, 0.5, 0.92))
-        right = left.figure.add_axes((0.55, 0.04, 0.43, 0.92))
+        left.set_position((0.02, 0.04, 0.5, 0.86))
+        right = left.figure.add_axes((0.55, 0.04, 0.43, 0.86))
         for ax in (left, right):
             for (pieces, nearest), color in zip(outlines, (GOOD, NEUTRAL), strict=True):
                 for k, p in enumerate(pieces):
@@ -213,6 +213,9 @@ def approach(bodies: Sequence[tuple[Sequence[np.ndarray], int]], gap: np.ndarray
             ax.set_aspect("equal")
             ax.grid(visible=False)
             ax.axis("off")
+        for label, color in zip(bodies, (GOOD, NEUTRAL), strict=True):
+            left.fill([], [], facecolor=color, alpha=0.55, label=label)
+        _legend(left)
         a, b = middle @ frame
         right.set_xlim(a - near, a + near)
         right.set_ylim(b - near, b + near)
