@@ -9,7 +9,7 @@ SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE  # a process that compiles all sources again starts in twice the time
 
-.PHONY: demo test test-slow test-share test-newest test-gpu test-robots test-hosts test-faults test-release docs bench bench-quick bench-gpu format clean
+.PHONY: demo gallery test test-slow test-share test-newest test-gpu test-robots test-hosts test-faults test-release docs bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -58,6 +58,9 @@ test-faults: $(STAMP)  ## whether the tests notice the seeded faults, ten minute
 
 test-release: $(STAMP)  ## everything above, some two hours; writes tests/release.md (STAGES="slow robots" for some)
 	$(BIN)/python -m tests.release $(STAGES)
+
+gallery: $(STAMP)  ## pictures of the example files, where what they show has changed
+	JAX_ENABLE_X64=1 $(BIN)/python -m docs.gallery
 
 docs: $(STAMP)  ## the manual as a site, build/manual/site/index.html
 	$(BIN)/python -m pip install -q -e '.[docs]'

@@ -261,10 +261,11 @@ class Mechanism:
         color: str = Visual.color,
         file: str = Visual.file,
     ) -> None:
-        """Give a body, or the world, a shape for pictures: "box", "cylinder", "cone", "sphere" or "mesh".
+        """Give a body, or the world, a shape for pictures: "box", "cylinder", "cone", "sphere", "pipe", "nozzle" (hollow,
+        narrower at its upper end), "half_pipe", "half_nozzle" (the half y > 0 of these) or "mesh".
 
-        The shape fills the box `size` (3,) [m] about the origin of its pose in the body's frame, with the axis of a cylinder
-        or cone along z; a mesh is read from `file` when it is drawn, with `size` as its scale. color: "#rrggbb". Bodies
+        The shape fills the box `size` (3,) [m] about the origin of its pose in the body's frame, with the axis of round ones
+        along z; a mesh is read from `file` when it is drawn, with `size` as its scale. color: "#rrggbb". Bodies
         without a shape are drawn as the ellipsoids of their inertia.
 
         >>> mech = mbs.library.double_pendulum()

@@ -11,12 +11,16 @@ from jaxmbs.model.given import Vector
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import from_quaternion
 
-SHAPES = ("box", "cylinder", "cone", "sphere", "mesh")
+SHAPES = ("box", "cylinder", "cone", "sphere", "pipe", "nozzle", "half_pipe", "half_nozzle", "mesh")
 
 
 @element
 class Visual(Element):
-    """A shape on a body. It fills the box `size` about the origin of its pose; cylinder and cone have their axis along z."""
+    """A shape on a body. It fills the box `size` about the origin of its pose; round ones have their axis along z.
+
+    A pipe is hollow and open at both ends, a nozzle too, which is narrower at its upper end; of these there are halves, on
+    the side y > 0, in the box of the whole.
+    """
 
     body: str = field(Kind.BODY_OR_WORLD, "", "body that carries it")
     shape: str = field(Kind.CHOICE, "", "what it is; a sphere of three sizes is an ellipsoid", choices=SHAPES)

@@ -169,11 +169,34 @@ def _box() -> Triangles:
     return corners, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))])
 
 
+def _half(profile: list[tuple[float, float]]) -> Triangles:
+    """The half y >= 0 of a surface of revolution about z, whose profile is closed, with both cut faces."""
+    n, angle = len(profile), np.pi * np.arange(ROUND + 1) / ROUND
+    rings = [[(r * np.cos(a), r * np.sin(a), z) for r, z in profile] for a in angle]
+    faces = []
+    for k in range(ROUND):
+        for i in range(n):
+            j = (i + 1) % n
+            a, b, c, d = k * n + i, (k + 1) * n + i, (k + 1) * n + j, k * n + j
+            faces += [(a, b, c), (a, c, d)]
+    last = ROUND * n
+    for i in range(1, n - 1):
+        faces += [(0, i, i + 1), (last, last + i + 1, last + i)]
+    return np.array(rings).reshape(-1, 3), np.array(faces)
+
+
+_WALL = 0.02  # thickness of a wall, of the width of the shape
+_PIPE = [(0.5, -0.5), (0.5, 0.5), (0.5 - _WALL, 0.5), (0.5 - _WALL, -0.5)]
+_NOZZLE = [(0.5, -0.5), (0.2, 0.5), (0.2 - _WALL, 0.5), (0.5 - _WALL, -0.5)]
 _LATITUDES = np.linspace(-np.pi / 2, np.pi / 2, ROUND // 2 + 1)
 UNIT: dict[str, Triangles] = {
     "box": _box(),
     "cylinder": _revolved([(0, -0.5), (0.5, -0.5), (0.5, 0.5), (0, 0.5)]),
     "cone": _revolved([(0, -0.5), (0.5, -0.5), (0, 0.5)]),
+    "pipe": _revolved([*_PIPE, _PIPE[0]]),
+    "nozzle": _revolved([*_NOZZLE, _NOZZLE[0]]),
+    "half_pipe": _half(_PIPE),
+    "half_nozzle": _half(_NOZZLE),
     "sphere": _revolved([(0.5 * np.cos(a) if abs(a) < 1.57 else 0.0, 0.5 * np.sin(a)) for a in _LATITUDES]),
 }
 
