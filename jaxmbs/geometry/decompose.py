@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,10 +36,17 @@ class Decomposition:
         return tuple(Piece.of_points(x, float(m)) for x, m in zip(self.points, self.margins, strict=True))
 
     def to_bytes(self) -> bytes:
-        """As a file of NumPy's (.npz)."""
-        out, ends = io.BytesIO(), np.cumsum([len(x) for x in self.points])
-        points = np.concatenate(self.points)
-        np.savez_compressed(out, points=points, ends=ends, margins=self.margins, error=self.error, version=VERSION)
+        """As a file of NumPy's (.npz), always the same bytes for the same pieces."""
+        arrays = {
+            "points": np.concatenate(self.points), "ends": np.cumsum([len(x) for x in self.points]),
+            "margins": self.margins, "error": self.error, "version": VERSION,
+        }  # fmt: skip
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            for name, x in arrays.items():
+                entry = io.BytesIO()
+                np.lib.format.write_array(entry, np.asarray(x))
+                archive.writestr(zipfile.ZipInfo(f"{name}.npy"), entry.getvalue())  # without a date
         return out.getvalue()
 
     @classmethod
@@ -50,7 +58,7 @@ class Decomposition:
                     return None
                 points = tuple(np.split(f["points"], f["ends"][:-1]))
                 return cls(points, f["margins"], float(f["error"]))
-        except (OSError, ValueError, KeyError, EOFError):
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import struct
+import zipfile
 from html import escape
 
 import jax
@@ -240,6 +241,8 @@ def test_a_study_keeps_a_mesh_and_its_pieces(tmp_path, monkeypatch):
     assert set(json.loads((tmp_path / "run" / "provenance.json").read_bytes())["modules"]) == set(names)
 
     said = mesh.said()
+    with zipfile.ZipFile(tmp_path / names[0]) as archive:
+        assert {x.date_time[0] for x in archive.infolist()} == {1980}, "a date would make it another file"
     assert re.fullmatch(r'2 convex pieces, nowhere farther from "angle\.stl" than \d+ mm', said)
     monkeypatch.setattr("jaxmbs.geometry.decompose._cells", None)  # nothing is cut again
     monkeypatch.setattr("jaxmbs.geometry.decompose._known", {})
