@@ -44,7 +44,10 @@ class Triangles:
     @classmethod
     def of(cls, vertices: Any, triangles: Any) -> Triangles:
         """With vertices at equal places merged, and without triangles of no area. Raises ModelError for other arrays."""
-        vertices, triangles = np.asarray(vertices, float), np.asarray(triangles)
+        try:
+            vertices, triangles = np.asarray(vertices, float), np.asarray(triangles, float)
+        except (TypeError, ValueError) as error:
+            raise ModelError("needs vertices and triangles as lists of three numbers each") from error
         if vertices.ndim != 2 or vertices.shape[1] != 3 or triangles.ndim != 2 or triangles.shape[1] != 3:
             raise ModelError(
                 f"vertices {vertices.shape} and triangles {triangles.shape} must have 3 columns: x, y, z and three "
@@ -54,7 +57,7 @@ class Triangles:
             raise ModelError("has no triangles")
         if not np.isfinite(vertices).all():
             raise ModelError(f"vertex {int(np.flatnonzero(~np.isfinite(vertices).all(1))[0])} is not finite")
-        whole = triangles.astype(int)
+        whole = np.nan_to_num(triangles, nan=-1.0).astype(int)
         if (whole != triangles).any() or whole.min() < 0 or whole.max() >= len(vertices):
             raise ModelError(f"triangles must be indices of vertices, whole numbers from 0 to {len(vertices) - 1}")
         size = np.ptp(vertices, axis=0).max()
@@ -84,7 +87,8 @@ class Triangles:
         """Why it is not the surface of a body, with the remedy; "" if it is."""
         n = len(self.vertices)
         a, b = np.concatenate([self.triangles[:, [i, j]] for i, j in ((0, 1), (1, 2), (2, 0))]).T
-        edges, count = np.unique(np.minimum(a, b) * n + np.maximum(a, b), return_counts=True)
+        ends = np.minimum(a, b) * n + np.maximum(a, b)
+        edges, of, count = np.unique(ends, return_inverse=True, return_counts=True)
         odd = edges[count % 2 == 1]
         if len(odd):
             i, j = divmod(int(odd[0]), n)
@@ -93,8 +97,9 @@ class Triangles:
                 f"is open: {len(odd)} of its {len(edges)} edges have a triangle on one side only, one of them at ({at}); "
                 "close it where it was made (as a solid, not as surfaces), or take the shape hull with its vertices"
             )
-        _, ways = np.unique(a * n + b, return_counts=True)
-        if len(ways) != len(a):
+        ways = np.zeros(len(edges))  # in which the triangles of an edge run along it
+        np.add.at(ways, of, np.sign(b - a))
+        if ways.any():
             return (
                 "has triangles that face inwards next to others that face outwards; let the program that made it (or "
                 "trimesh.repair.fix_normals) turn them"

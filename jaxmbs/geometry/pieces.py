@@ -39,6 +39,22 @@ class Piece:
         across = np.sqrt(np.maximum(1 - (directions @ self.axes.T) ** 2, 0.0))
         return (directions @ self.centers.T + across * self.radii).max(1) + self.ball
 
+    def seen(self, sides: int = 48) -> np.ndarray:
+        """Points (n, 3) whose hull looks like it in a picture: its corners, with polygons of so many sides for circles."""
+        turns = 2 * np.pi * np.arange(sides) / sides
+        out = []
+        for center, radius, axis in zip(self.centers, self.radii, self.axes, strict=True):
+            u, w = _normals(axis)
+            around = np.outer(np.cos(turns), u) + np.outer(np.sin(turns), w)
+            out.append(center + radius * around if radius else center[None])
+        points = np.concatenate(out)
+        if self.ball <= 1e-3 * float(np.ptp(points, axis=0).max()):
+            return points
+        height = np.linspace(-np.pi / 2, np.pi / 2, sides // 2 + 1)[:, None]
+        across, z = np.cos(height), np.broadcast_to(np.sin(height), (len(height), sides))
+        ball = np.stack([across * np.cos(turns), across * np.sin(turns), z], -1).reshape(-1, 3)
+        return (points[:, None] + self.ball * ball).reshape(-1, 3)
+
     def normals(self) -> np.ndarray:
         """(f, 3) unit vectors across the faces of a polyhedron, or the axes of discs."""
         if self.radii.any():

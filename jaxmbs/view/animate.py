@@ -20,7 +20,7 @@ from jaxmbs.model import BodyPoses, Model
 from jaxmbs.model.given import Vector
 from jaxmbs.view.film import film
 from jaxmbs.view.glb import Builder
-from jaxmbs.view.shapes import scene_of
+from jaxmbs.view.shapes import Shapes, scene_of
 
 if TYPE_CHECKING:
     from jaxmbs.simulate import Solution
@@ -37,6 +37,7 @@ def animate(
     *,
     plots: Mapping[str, Vector] | None = None,
     frames: int = 1000,
+    shapes: Shapes | None = None,
 ) -> Path:
     """Write a motion as an animation; returns the path of the file.
 
@@ -47,8 +48,9 @@ def animate(
     {"label [unit]": (rows,) or {name: (rows,)}}, None for the first six coordinates that have a unit; frames: the
     largest number of rows that are used.
 
-    Bodies are drawn with their visuals (`Mechanism.add_visual`), bodies without visuals as the ellipsoids of their
-    inertia. Raises ModelError for batches, other file names, plots whose length is not that of the solution, and films
+    Bodies are drawn with their visuals (`Mechanism.add_visual`), those without visuals with their `shapes`, {body:
+    [(vertices (n, 3) in its axes, triangles (m, 3)), ...]}, others as the ellipsoids of their inertia. Raises ModelError
+    for batches, other file names, plots whose length is not that of the solution, and films
     with several samples or plots.
 
     >>> model = mbs.library.double_pendulum().build()
@@ -71,22 +73,27 @@ def animate(
                 "with plots"
             )
         (name,) = samples
-        film(models[name], samples[name], path, frames)
+        film(models[name], samples[name], path, frames, shapes)
         return path
     if path.suffix == ".glb":
-        path.write_bytes(_glb(models, samples, plots, frames))
+        path.write_bytes(_glb(models, samples, plots, frames, shapes))
     else:
-        path.write_text(moving_page(models, samples, plots, frames), encoding="utf-8")
+        path.write_text(moving_page(models, samples, plots, frames, shapes), encoding="utf-8")
     return path
 
 
-def moving_page(models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any = None, frames: int = 1000) -> str:
+def moving_page(
+    models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any = None, frames: int = 1000,
+    shapes: Shapes | None = None,
+) -> str:  # fmt: skip
     """The text of the page of `animate`. samples: {name: object with t (rows,), q (rows, nq) and events (None: unknown)}."""
-    return _page(_glb(models, samples, plots, frames), next(iter(models.values())).name)
+    return _page(_glb(models, samples, plots, frames, shapes), next(iter(models.values())).name)
 
 
-def _glb(models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, frames: int) -> bytes:
-    scenes = {name: scene_of(m) for name, m in models.items()}
+def _glb(
+    models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, frames: int, shapes: Shapes | None
+) -> bytes:
+    scenes = {name: scene_of(m, shapes) for name, m in models.items()}
     library = {k: v for _, found in scenes.values() for k, v in found.items()}
     first = next(iter(samples.values()))
     rows = {

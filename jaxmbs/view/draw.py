@@ -9,7 +9,7 @@ import numpy as np
 from jaxmbs.dynamics import body_poses
 from jaxmbs.model import Model
 from jaxmbs.model.given import Coordinates
-from jaxmbs.view.shapes import Drawn, scene_of
+from jaxmbs.view.shapes import Drawn, Shapes, scene_of
 
 if TYPE_CHECKING:
     from mpl_toolkits.mplot3d import Axes3D
@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 LIGHT = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
 
 
-def draw(model: Model, q: Coordinates | None = None, axes: Axes3D | None = None, *, t: float = 0.0) -> Axes3D:
+def draw(
+    model: Model, q: Coordinates | None = None, axes: Axes3D | None = None, *, t: float = 0.0,
+    shapes: Shapes | None = None,
+) -> Axes3D:  # fmt: skip
     """Draw a mechanism at q (nq,) (None: neutral configuration) and time t [s]; returns the axes (new ones if None).
 
-    Bodies are drawn with their visuals, bodies without visuals as the ellipsoids of their inertia, joints as their
-    axes. Needs matplotlib (`pip install 'jaxmbs[study]'`). Raises ModelError for a wrong shape.
+    Bodies are drawn with their visuals, those without visuals with their `shapes`, {body: [(vertices (n, 3) in its axes,
+    triangles (m, 3)), ...]}, others as the ellipsoids of their inertia; joints as their axes. Needs matplotlib
+    (`pip install 'jaxmbs[study]'`). Raises ModelError for a wrong shape.
 
     >>> axes = mbs.draw(mbs.library.double_pendulum().build(), [0.5, 0.3])
     >>> axes.figure.savefig("pendulum.png")
@@ -30,7 +34,7 @@ def draw(model: Model, q: Coordinates | None = None, axes: Axes3D | None = None,
     from matplotlib.figure import Figure
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-    drawn, library = scene_of(model)
+    drawn, library = scene_of(model, shapes)
     poses = body_poses(model, model.neutral() if q is None else q, t=t)
     R, p = np.asarray(poses.rotation, float), np.asarray(poses.position, float)
     if axes is None:

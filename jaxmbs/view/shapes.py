@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ ROUND = 24  # number of sides of round shapes
 MOST = 6000  # largest number of triangles of a mesh; if it has more, its vertices are merged on a grid
 
 Triangles = tuple[np.ndarray, np.ndarray]  # vertices (n, 3), faces (m, 3)
+Shapes = Mapping[str, Sequence[Triangles]]  # of bodies, by name
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,11 @@ class Drawn:
     color: str
 
 
-def scene_of(model: Model) -> tuple[list[Drawn], dict[str, Triangles]]:
+def scene_of(model: Model, shapes: Shapes | None = None) -> tuple[list[Drawn], dict[str, Triangles]]:
     """(all shapes to draw, {key: its triangles}).
 
-    Bodies without visuals are drawn as the ellipsoids of their inertia (solid and homogeneous, of the same mass), connected
+    shapes: triangles in axes of a body or of the world, by its name; they are drawn where it has no visuals. Bodies with
+    neither are drawn as the ellipsoids of their inertia (solid and homogeneous, of the same mass), connected
     to their joints by rods. Meshes that cannot be read cause a ModelWarning.
     """
     s = model.structure
@@ -50,6 +53,13 @@ def scene_of(model: Model) -> tuple[list[Drawn], dict[str, Triangles]]:
                 continue
             meshes[visual.file] = found
         out.append(Drawn(body, visual.file or visual.shape, _matrix(visual), color))
+    seen = {d.body for d in out}
+    for name, triangles in (shapes or {}).items():
+        body = s.body_index[name]
+        for k, x in enumerate(triangles if body not in seen else ()):
+            meshes[key := f"{name} {k}"] = x
+            color = COLORS[body % len(COLORS)] if body >= 0 else WORLD_COLOR
+            out.append(Drawn(body, key, np.eye(4), color))
     if lost:
         names = list(dict.fromkeys(lost))
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""

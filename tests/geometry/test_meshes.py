@@ -181,6 +181,7 @@ FLAT = (np.c_[ANGLE, np.zeros(6)], np.array([(0, 1, 2), (0, 2, 1)]))
         (FLAT, "inside out|flat"),
         ((ANGLE, OPEN[1]), r"vertices \(6, 2\)"),
         ((OPEN[0], OPEN[1] + 9), "whole numbers from 0 to 11"),
+        (([[0, 0, 0], [1, 0]], [[0, 1, 2]]), "lists of three numbers each"),
         ((OPEN[0] * np.nan, OPEN[1]), "vertex 0 is not finite"),
         ((OPEN[0] * 0, OPEN[1]), "at one place"),
     ],
@@ -188,6 +189,13 @@ FLAT = (np.c_[ANGLE, np.zeros(6)], np.array([(0, 1, 2), (0, 2, 1)]))
 def test_what_is_wrong_with_arrays_is_said(arrays, said):
     (_, message), *rest = Mesh("a", vertices=arrays[0], triangles=arrays[1]).faults()
     assert re.search(said, message) and not rest
+
+
+def test_bodies_that_share_an_edge_are_no_fault():
+    square = np.array([(0, 0), (1, 0), (1, 1), (0, 1)], float)
+    (vertices, triangles), (others, _) = prism(square), prism(square + 1)
+    both = Triangles.of(np.concatenate([vertices, others]), np.concatenate([triangles, triangles + 8]))
+    assert len(both.vertices) == 14 and both.fault() == "" and both.volume == pytest.approx(2)
 
 
 def test_what_is_wrong_with_files_is_said(tmp_path):

@@ -15,6 +15,8 @@ import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
 import jaxmbs as mbs
+from jaxmbs.study.outputs import Ball, Box, Clearance, Tube
+from jaxmbs.study.reports.motion import shapes_of
 from jaxmbs.view.shapes import UNIT, coarse, scene_of
 
 CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
@@ -308,3 +310,31 @@ def test_names_of_events_do_not_overlap(tmp_path):
     at = {n: [float(x) for x in re.findall(r"(?:left|top): ([\d.]+)px", style)] for n, style in places.items()}
     assert len(at) == 5 and len({top for _, top in (at[n] for n in ("one", "two", "three"))}) == 3
     assert all(left >= 0 for left, _ in at.values())
+
+
+def test_shapes_are_drawn_on_bodies_without_visuals():
+    mech = mbs.Mechanism("pair")
+    for name in "ab":
+        mech.add_body(name, 1.0, inertia=(1, 1, 1))
+        mech.add_joint(f"to_{name}", mbs.Free(), "world", name)
+    mech.add_visual("a", "box")
+    vertices, faces = UNIT["box"]
+    drawn, library = scene_of(mech.build(), {x: [(vertices * 3, faces)] for x in ("a", "b", "world")})
+    assert [(d.body, d.key) for d in drawn] == [(0, "box"), (1, "b 0"), (-1, "world 0")]
+    assert np.ptp(library["b 0"][0], axis=0) == pytest.approx([3, 3, 3])
+
+
+def test_shapes_of_a_study_are_closed_and_turned_outwards():
+    outputs = {
+        "one": Clearance(Ball("a", radius=1.0), Box("b", center=(5, 0, 0), size=(1, 2, 3))),
+        "two": Clearance(Tube("a", center=(0, 0, 3), radius=0.5, length=2.0), Ball("world", radius=9.0), inside=True),
+    }
+    found = shapes_of(SimpleNamespace(outputs=outputs))
+    volumes = {name: [volume(*x) for x in shapes] for name, shapes in found.items()}
+    assert volumes["b"] == pytest.approx([6.0])
+    assert volumes["a"] == pytest.approx([4 * np.pi / 3, np.pi / 2], rel=0.03) and set(volumes) == {"a", "b"}
+
+
+def volume(vertices, faces):
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    return np.sum(a * np.cross(b, c)) / 6

@@ -67,8 +67,9 @@ class Mesh(Shape):
         object.__setattr__(self, "file", os.fspath(self.file))
         for name in ("vertices", "triangles"):
             given = getattr(self, name)
-            if isinstance(given, np.ndarray):  # tuples can be compared
-                object.__setattr__(self, name, tuple(map(tuple, given.tolist())))
+            rows = given.tolist() if isinstance(given, np.ndarray) else given
+            if isinstance(rows, list):  # tuples can be compared
+                object.__setattr__(self, name, tuple(tuple(x) if isinstance(x, list) else x for x in rows))
 
     @property
     def called(self) -> str:

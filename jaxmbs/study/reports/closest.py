@@ -11,7 +11,7 @@ import numpy as np
 from jax import ensure_compile_time_eval
 
 import jaxmbs as mbs
-from jaxmbs.geometry import Before, Piece, Separation, Unions, separation
+from jaxmbs.geometry import Before, Separation, Unions, separation
 from jaxmbs.model.fields import type_name
 from jaxmbs.model.structure import WORLD
 from jaxmbs.spatial import Matrix3, Vector3
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem.study import Study
     from jaxmbs.study.samples.repeat import History
 
-SIDES = 48  # corners of a disc in a picture
 Place = tuple[np.ndarray, np.ndarray]  # position and rotation of a body in the world
 
 
@@ -58,7 +57,7 @@ def _one(study: Study, name: str, sample: int, t: float, model: mbs.Model, q: np
     said = f"{what}: {shown} between {ends}, each in axes of its body.{made}"
     gap = np.stack([_moved(place, x) for place, x in zip(places, points, strict=True)])
     bodies = {
-        f"{_called(shape)} of {shape.body}": ([_moved(place, _corners(x)) for x in shape.union.pieces], piece)
+        f"{_called(shape)} of {shape.body}": ([_moved(place, x.seen()) for x in shape.union.pieces], piece)
         for shape, place, piece in zip(shapes, places, pieces, strict=True)
     }
     return f"<p class=note>{escape(said)}</p>{picture(plots.approach(bodies, gap, shown, name), 'broad')}"
@@ -99,20 +98,3 @@ def _moved(place: Place, points: np.ndarray) -> np.ndarray:
 def _inverse(place: Place, points: np.ndarray) -> np.ndarray:
     position, R = place
     return (points - position) @ R
-
-
-def _corners(piece: Piece) -> np.ndarray:
-    """Points whose hull looks like the piece: its corners, circles of its discs, and balls about them."""
-    turns = 2 * np.pi * np.arange(SIDES) / SIDES
-    out = []
-    for center, radius, axis in zip(piece.centers, piece.radii, piece.axes, strict=True):
-        u = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-        u = u / np.linalg.norm(u)
-        out.append(center + radius * (np.outer(np.cos(turns), u) + np.outer(np.sin(turns), np.cross(axis, u))))
-    points = np.concatenate(out)
-    if piece.ball < 1e-3 * max(float(np.ptp(points, axis=0).max()), 1e-12):
-        return points
-    height = np.linspace(-np.pi / 2, np.pi / 2, SIDES // 2 + 1)[:, None]
-    across, z = np.cos(height), np.broadcast_to(np.sin(height), (len(height), SIDES))
-    ball = np.stack([across * np.cos(turns), across * np.sin(turns), z], -1)
-    return (np.unique(points, axis=0)[:, None] + piece.ball * ball.reshape(-1, 3)).reshape(-1, 3)

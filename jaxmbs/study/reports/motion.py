@@ -12,7 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
+from jaxmbs.geometry import Piece
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study.outputs import Clearance
+from jaxmbs.study.outputs.shapes import Shape
 from jaxmbs.study.samples.batch import draws_of, noise_of, numbers_of, placed, precision, simulated
 from jaxmbs.study.units import units_of
 from jaxmbs.view.animate import PLOTS
@@ -43,6 +46,32 @@ def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Arra
         for k in range(len(q))
     ]
     return [(replace(batch, overrides=o), q[k], v[k]) for k, o in enumerate(own)]
+
+
+def shapes_of(study: Study) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+    """(vertices, triangles) of the pieces of the shapes that outputs refer to, by body, for pictures; without those that
+    are hollow and would hide what is in them."""
+    found: dict[str, dict[int, Shape]] = {}
+    for output in study.outputs.values():
+        if isinstance(output, Clearance):
+            for shape in (output.shape_a, *(() if output.inside else (output.shape_b,))):
+                found.setdefault(shape.body, {})[id(shape)] = shape
+    return {body: [_hull(piece) for shape in x.values() for piece in shape.union.pieces] for body, x in found.items()}
+
+
+def _hull(piece: Piece) -> tuple[np.ndarray, np.ndarray]:
+    from scipy.spatial import ConvexHull, QhullError
+
+    points = piece.seen(24)
+    try:
+        hull = ConvexHull(points)
+    except QhullError:  # flat: seen from both sides
+        k = np.arange(1, len(points) - 1)
+        fan = np.stack([np.zeros_like(k), k, k + 1], 1)
+        return points, np.concatenate([fan, fan[:, ::-1]])
+    a, b, c = np.moveaxis(points[hull.simplices], 1, 0)
+    inwards = (np.cross(b - a, c - a) * hull.equations[:, :3]).sum(1) < 0
+    return points, np.where(inwards[:, None], hull.simplices[:, ::-1], hull.simplices)
 
 
 def plots_of(study: Study, values: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
