@@ -40,9 +40,9 @@ def draw(
     if axes is None:
         axes = Figure(figsize=(6, 6), layout="constrained").add_subplot(projection="3d")
     everything, colors = [], []
-    shapes = [library[d.key][0] @ d.matrix[:3, :3].T + d.matrix[:3, 3] for d in drawn]
-    shapes = [x if d.body < 0 else x @ R[d.body].T + p[d.body] for d, x in zip(drawn, shapes, strict=True)]
-    for d, x in zip(drawn, _grounds_cut(drawn, shapes), strict=True):
+    placed = [library[d.key][0] @ d.matrix[:3, :3].T + d.matrix[:3, 3] for d in drawn]
+    placed = [x if d.body < 0 else x @ R[d.body].T + p[d.body] for d, x in zip(drawn, placed, strict=True)]
+    for d, x in zip(drawn, _grounds_cut(drawn, placed), strict=True):
         triangles = x[library[d.key][1]]
         normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
         lengths = np.linalg.norm(normals, axis=1, keepdims=True)
