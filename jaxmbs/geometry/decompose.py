@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaxmbs.errors import ModelError
-from jaxmbs.geometry.meshes import NEEDS, Cell, Triangles, covered, excess
+from jaxmbs.geometry.meshes import NEEDS, Cell, Triangles, covered, excess, from_hull
 from jaxmbs.geometry.pieces import Piece
 
 TRIES = 4
@@ -73,22 +74,30 @@ def decompose(mesh: Triangles, error: float) -> Decomposition:
         raise ModelError(fault)
     whole = Cell.of(mesh.vertices)
     if whole is None:
-        raise ModelError("is flat: all of its vertices are in one plane; take the shape hull")
-    if abs(whole.volume - mesh.volume) <= 1e-9 * whole.volume:
+        raise ModelError("is flat; take the shape hull with its vertices")
+    if mesh.is_hull(whole):
         rounding = 1e-9 * mesh.size
-        return Decomposition((whole.points,), np.array([rounding]), rounding)
+        return Decomposition((whole.points,), np.array([whole.reach(rounding)]), whole.reach(rounding))
     threshold, reached = 2 * error, []
     for _ in range(TRIES):
         cells, margin = _cells(mesh, threshold), min(GAPS * mesh.size, error / 4)
-        while not covered(mesh, cells, margin):
+        while margin <= error and not covered(mesh, cells, margin):
             margin *= 2
-        found = excess(mesh, cells, margin, error / 4)
+        if margin > error:  # a part is missing, or CoACD gave none
+            threshold /= 2
+            continue
+        margins = np.array([cell.reach(margin) for cell in cells])
+        found = excess(mesh, cells, margin, error / 4) + float(margins.max())
         if found <= error:
             fewer = [_fewer(x.points, min(error / 4, error - found)) for x in cells]
-            margins = np.array([more for _, more in fewer])
-            return Decomposition(tuple(x for x, _ in fewer), margin + margins, found + float(margins.max()))
+            more = np.array([x for _, x in fewer])
+            return Decomposition(tuple(x for x, _ in fewer), margins + more, found + float(more.max()))
         reached.append((found, len(cells)))
         threshold *= 0.7 * error / found
+    if not reached:
+        raise ModelError(
+            "cannot be cut into convex pieces that contain it; look for surfaces that cross or lie in one another"
+        )
     best, number = min(reached)
     raise ModelError(
         f"{number} convex pieces reach beyond it by {best:.3g}, and error = {error:.3g} is asked; allow a larger error, or "
@@ -106,15 +115,18 @@ def kept(mesh: Triangles, error: float, folder: Path | None, stem: str) -> tuple
     found.update(np.ascontiguousarray(mesh.vertices).tobytes() + np.ascontiguousarray(mesh.triangles).tobytes())
     key = found.hexdigest()[:16]
     name = f"{stem}-{key}.pieces.npz"
+    computed = False
     if key not in _known:
         stored = None
         with suppress(OSError):
             stored = Decomposition.of_bytes((folder / name).read_bytes()) if folder else None
-        _known[key] = stored or decompose(mesh, error)
-    if folder and not (folder / name).exists():
+        _known[key], computed = stored or decompose(mesh, error), stored is None
+    if folder and (computed or not (folder / name).exists()):
         with suppress(OSError):  # a folder that cannot be written, as that of a run in a bucket
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(_known[key].to_bytes())
+            part = folder / f"{name}.{os.getpid()}"
+            part.write_bytes(_known[key].to_bytes())
+            part.replace(folder / name)
     return _known[key], name
 
 
@@ -144,22 +156,9 @@ def _fewer(points: np.ndarray, tolerance: float) -> tuple[np.ndarray, float]:
             continue
         beyond = cell.beyond(points[rest])
         if beyond.max() <= 0.7 * tolerance:
-            farthest = _distances(points[rest], points[kept])
+            farthest = from_hull(points[rest], points[kept])
             if farthest.max() <= tolerance:
                 return points[kept], float(farthest.max())
             beyond = farthest
         kept.append(int(rest[beyond.argmax()]))
     return points, 0.0
-
-
-def _distances(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Upper bounds on the distances of points from the hull of corners: from the nearest of their convex combinations."""
-    from scipy.optimize import nnls
-
-    scale = 1e3 * max(float(np.ptp(corners, axis=0).max()), 1e-300)  # of the equation that the weights sum to 1
-    A = np.vstack([corners.T, np.full(len(corners), scale)])
-    out = []
-    for p in points:
-        weights = nnls(A, np.append(p, scale))[0]
-        out.append(np.linalg.norm(corners.T @ (weights / weights.sum()) - p))
-    return np.array(out)

@@ -43,7 +43,8 @@ class Triangles:
 
     @classmethod
     def of(cls, vertices: Any, triangles: Any) -> Triangles:
-        """With vertices at equal places merged, and without triangles of no area. Raises ModelError for other arrays."""
+        """With vertices at equal places merged, without triangles that have two corners at one place, and without vertices
+        of no triangle. Raises ModelError for other arrays."""
         try:
             vertices, triangles = np.asarray(vertices, float), np.asarray(triangles, float)
         except (TypeError, ValueError) as error:
@@ -55,11 +56,15 @@ class Triangles:
             )
         if not len(triangles):
             raise ModelError("has no triangles")
+        if not len(vertices):
+            raise ModelError("has no vertices")
         if not np.isfinite(vertices).all():
             raise ModelError(f"vertex {int(np.flatnonzero(~np.isfinite(vertices).all(1))[0])} is not finite")
-        whole = np.nan_to_num(triangles, nan=-1.0).astype(int)
+        whole = np.where(np.abs(triangles) < 1e15, triangles, -1).astype(int)
         if (whole != triangles).any() or whole.min() < 0 or whole.max() >= len(vertices):
             raise ModelError(f"triangles must be indices of vertices, whole numbers from 0 to {len(vertices) - 1}")
+        used, whole = np.unique(whole, return_inverse=True)
+        vertices, whole = vertices[used], whole.reshape(-1, 3)
         size = np.ptp(vertices, axis=0).max()
         if not size > 0:
             raise ModelError("all of its vertices are at one place")
@@ -94,8 +99,9 @@ class Triangles:
             i, j = divmod(int(odd[0]), n)
             at = ", ".join(f"{x:.4g}" for x in (self.vertices[i] + self.vertices[j]) / 2)
             return (
-                f"is open: {len(odd)} of its {len(edges)} edges have a triangle on one side only, one of them at ({at}); "
-                "close it where it was made (as a solid, not as surfaces), or take the shape hull with its vertices"
+                f"is not the closed surface of a body: {len(odd)} of its {len(edges)} edges have an odd number of "
+                f"triangles, one of them at ({at}); close it where it was made (as a solid, not as surfaces), or take the "
+                "shape hull with its vertices"
             )
         ways = np.zeros(len(edges))  # in which the triangles of an edge run along it
         np.add.at(ways, of, np.sign(b - a))
@@ -104,15 +110,46 @@ class Triangles:
                 "has triangles that face inwards next to others that face outwards; let the program that made it (or "
                 "trimesh.repair.fix_normals) turn them"
             )
-        if self.volume <= 0:
+        if self.is_flat:
+            return "is flat; take the shape hull with its vertices"
+        volumes = self._volumes()
+        if (volumes < 0).all():
             return "is inside out: its triangles are clockwise as seen from outside; swap two indices of each"
+        if (volumes < 0).any():
+            return (
+                f"has {len(volumes)} closed surfaces, and {int((volumes < 0).sum())} of them are inside out: leave out "
+                "those of voids, which nothing can reach, and turn the others"
+            )
         return ""
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all of it is in one plane, to rounding."""
+        extents = np.linalg.svd(self.vertices - self.vertices.mean(0), compute_uv=False)
+        return bool(len(extents) < 3 or extents[2] <= 1e-9 * extents[0])
+
+    def _volumes(self) -> np.ndarray:
+        """Of each connected surface."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        n, (a, b, c) = len(self.vertices), self.triangles.T
+        joined = coo_array((np.ones(2 * len(a)), (np.r_[a, b], np.r_[b, c])), shape=(n, n))
+        _, surface = connected_components(joined, directed=False)
+        p, q, r = np.moveaxis(self.corners - self.vertices.mean(0), 1, 0)
+        return np.bincount(surface[a], (p * np.cross(q, r)).sum(1) / 6)
+
+    def is_hull(self, cell: Cell) -> bool:
+        """Whether it is the surface of this cell, the hull of its vertices, and nothing else."""
+        rounding = 1e-9 * self.size
+        on = (np.abs(self.corners @ cell.normals.T - cell.heights) <= rounding).all(1).any(-1)
+        return bool(on.all()) and abs(cell.volume - self.volume) <= 1e-9 * cell.volume
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A convex piece as corners (n, 3), and the planes and triangles of its hull: normals (f, 3), which point outwards,
-    heights (f,), corners (m, 3, 3)."""
+    """A convex piece as corners (n, 3), the triangles (m, 3, 3) of its hull, and planes that it touches from within: normals
+    (f, 3), heights (f,), those of its faces and, at sharp edges and their ends, others that keep `reach` small."""
 
     points: np.ndarray
     volume: float
@@ -131,8 +168,23 @@ class Cell:
             return None
         used, triangles = np.unique(hull.simplices, return_inverse=True)
         planes = hull.equations[np.unique(np.round(hull.equations, 9), axis=0, return_index=True)[1]]
-        corners = points[used]
-        return cls(corners, hull.volume, planes[:, :3], -planes[:, 3], corners[triangles.reshape(-1, 3)])
+        corners, n = points[used], hull.equations[:, :3]
+        one, other = np.repeat(np.arange(len(n)), 3), hull.neighbors.ravel()
+        sharp = ((n[one] * n[other]).sum(1) < 0) & (one < other)
+        shared = [np.intersect1d(hull.simplices[i], hull.simplices[j]) for i, j in np.c_[one, other][sharp]]
+        ends = points[np.unique(np.concatenate([np.zeros(0, int), *shared]))] - corners.mean(0)
+        bevels = np.concatenate([n[one[sharp]] + n[other[sharp]], ends / np.linalg.norm(ends, axis=1, keepdims=True)])
+        long = np.linalg.norm(bevels, axis=1)
+        normals = np.concatenate([planes[:, :3], bevels[long > 1e-6] / long[long > 1e-6, None]])
+        return cls(corners, hull.volume, normals, (corners @ normals.T).max(0), corners[triangles.reshape(-1, 3)])
+
+    def reach(self, margin: float) -> float:
+        """How far the body between its planes, each moved outwards by `margin`, reaches beyond it, at most."""
+        from scipy.spatial import HalfspaceIntersection
+
+        inside = np.concatenate([self.normals, -(self.heights + margin)[:, None]], 1)
+        ends = HalfspaceIntersection(inside, self.points.mean(0)).intersections
+        return float(from_hull(ends, self.points).max())
 
     def beyond(self, points: np.ndarray) -> np.ndarray:
         """(m,) the largest distance of each point (m, 3) from a plane, towards the outside; at most 0 for those within."""
@@ -140,13 +192,13 @@ class Cell:
 
 
 def covered(mesh: Triangles, cells: list[Cell], margin: float) -> bool:
-    """Whether the union of the cells, each thickened by `margin`, contains the mesh."""
+    """Whether the union of the cells, with their planes moved outwards by `margin`, contains the mesh."""
     return not len(_outside(mesh.corners, np.full(len(mesh.triangles), -1), cells, margin))
 
 
 def _outside(triangles: np.ndarray, owner: np.ndarray, cells: list[Cell], margin: float) -> np.ndarray:
-    """What is left of triangles (m, 3, 3), as triangles, without the cells, each thickened by `margin`. owner (m,): the
-    cell of which a triangle is a face, -1 if of none; it is not cut by this one."""
+    """What is left of triangles (m, 3, 3), as triangles, without the cells, whose planes are moved outwards by `margin`.
+    owner (m,): the cell of which a triangle is a face, -1 if of none; it is not cut by this one."""
     low, high = triangles.min(1), triangles.max(1)
     inside, near = np.zeros(len(triangles), bool), []
     for k, cell in enumerate(cells):
@@ -195,8 +247,9 @@ def _halves(polygon: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def excess(mesh: Triangles, cells: list[Cell], margin: float, resolution: float) -> float:
-    """An upper bound on how far the surface of the union of the cells, each thickened by `margin`, is from the mesh; at
-    most `resolution`, 5 % and two margins more than the true value.
+    """An upper bound on how far the surface of the union of the cells is from the mesh, not much more than the true value:
+    by `resolution` or 5 %, if the triangles near a point are among those that are compared. Gaps between cells of up to
+    `margin` are no surface.
 
     Triangles of the cells are divided until that is known of each: the distance from one triangle of the mesh is a convex
     function, so that the largest in a triangle is at one of its corners. What is within another cell is not on the
@@ -215,7 +268,7 @@ def excess(mesh: Triangles, cells: list[Cell], margin: float, resolution: float)
         divided = bound > max(resolution, 1.05 * least)
         most = max(most, float(bound[~divided].max(initial=0.0)))
         here = _quarters(here[divided])
-    return most + margin
+    return most
 
 
 def _quarters(triangles: np.ndarray) -> np.ndarray:
@@ -272,3 +325,16 @@ def _from_segment(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     along = b - a
     share = ((p - a) * along).sum(1) / np.maximum((along * along).sum(1), 1e-300)
     return np.linalg.norm(p - a - np.clip(share, 0, 1)[:, None] * along, axis=1)
+
+
+def from_hull(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Upper bounds on the distances of points from the hull of corners: from the nearest of their convex combinations."""
+    from scipy.optimize import nnls
+
+    scale = 1e3 * max(float(np.ptp(corners, axis=0).max()), 1e-300)  # of the equation that the weights sum to 1
+    A = np.vstack([corners.T, np.full(len(corners), scale)])
+    out = []
+    for p in points:
+        weights = nnls(A, np.append(p, scale))[0]
+        out.append(np.linalg.norm(corners.T @ (weights / weights.sum()) - p))
+    return np.array(out)

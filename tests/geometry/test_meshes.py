@@ -1,5 +1,6 @@
 """Meshes: what convex pieces contain and how far they reach beyond it, faulty files, and meshes as shapes of a study."""
 
+import functools
 import json
 import re
 import struct
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.geometry.decompose import decompose
+from jaxmbs.geometry import decompose as decompose_module
+from jaxmbs.geometry.decompose import Decomposition, decompose
 from jaxmbs.geometry.meshes import Cell, Triangles, _from_triangle, covered, excess
 from jaxmbs.io.errors import InputError
 from jaxmbs.study.outputs import Ball, Clearance, Mesh, Tube
@@ -175,10 +177,10 @@ FLAT = (np.c_[ANGLE, np.zeros(6)], np.array([(0, 1, 2), (0, 2, 1)]))
 @pytest.mark.parametrize(
     "arrays, said",
     [
-        (OPEN, "is open: 3 of its 30 edges"),
+        (OPEN, "is not the closed surface of a body: 3 of its 30 edges"),
         (CLOCKWISE, "is inside out"),
         (MIXED, "face inwards next to others"),
-        (FLAT, "inside out|flat"),
+        (FLAT, "is flat; take"),
         ((ANGLE, OPEN[1]), r"vertices \(6, 2\)"),
         ((OPEN[0], OPEN[1] + 9), "whole numbers from 0 to 11"),
         (([[0, 0, 0], [1, 0]], [[0, 1, 2]]), "lists of three numbers each"),
@@ -189,6 +191,59 @@ FLAT = (np.c_[ANGLE, np.zeros(6)], np.array([(0, 1, 2), (0, 2, 1)]))
 def test_what_is_wrong_with_arrays_is_said(arrays, said):
     (_, message), *rest = Mesh("a", vertices=arrays[0], triangles=arrays[1]).faults()
     assert re.search(said, message) and not rest
+
+
+def two(first, second):
+    """One mesh of two."""
+    (p, s), (q, t) = first, second
+    return np.concatenate([p, q]), np.concatenate([s, np.asarray(t) + len(p)])
+
+
+def test_surfaces_that_are_inside_out_next_to_others():
+    cube = prism(np.array([(0, 0), (1, 0), (1, 1), (0, 1)], float))
+    void = 0.25 + 0.5 * cube[0], cube[1][:, ::-1]
+    assert "has 2 closed surfaces, and 1 of them are inside out" in Triangles.of(*two(cube, void)).fault()
+    assert "is inside out" in Triangles.of(cube[0], cube[1][:, ::-1]).fault()
+
+
+def test_solids_that_count_twice_are_not_their_hull():
+    """An L, and a box in it as large as what the L lacks of its hull."""
+    angle, square = prism(ANGLE), np.array([(0, 0), (1, 0), (1, 1), (0, 1)], float)
+    whole = Cell.of(angle[0])
+    lacks, corner = whole.volume - Triangles.of(*angle).volume, prism(square * 0.9 + 0.05, 0.9)
+    boxes = Triangles.of(*corner).volume
+    scaled = corner[0] * [1, 1, lacks / boxes / round(lacks / boxes)]
+    mesh = functools.reduce(two, [angle, *[(scaled, corner[1])] * round(lacks / boxes)])
+    assert Triangles(*mesh).volume == pytest.approx(whole.volume) and not Triangles(*mesh).is_hull(whole)
+    assert Triangles.of(*prism(square)).is_hull(Cell.of(prism(square)[0]))
+
+
+def test_vertices_of_no_triangle_do_not_count():
+    vertices, triangles = prism(ANGLE)
+    mesh = Triangles.of(np.concatenate([vertices, [[1e9, 0, 0]]]), triangles)
+    assert mesh.size == 4.0 and len(mesh.vertices) == 12 and mesh.fault() == ""
+
+
+def test_a_thin_wedge_reaches_little_beyond_its_margin():
+    """Planes of a sharp edge, moved outwards, meet far away; one between them keeps them near."""
+    wedge = Cell.of(prism(np.array([(0, 0), (10, -0.1), (10, 0.1)]))[0])
+    assert 1.0 <= wedge.reach(0.01) / 0.01 < 2.5
+    tip = np.array([[-0.05, 0, 0.5]])
+    assert wedge.beyond(tip)[0] == pytest.approx(0.05, rel=0.01)
+
+
+def test_a_broken_file_of_pieces_is_replaced(tmp_path):
+    file = tmp_path / "angle.stl"
+    file.write_bytes(stl(*prism(ANGLE)))
+    mesh = Mesh("a", file, error=0.05)
+    (name,) = (n for n in mesh.files() if n.endswith(".npz"))
+    whole = (tmp_path / name).read_bytes()
+    for broken in (b"", whole[:-20], b"PK\x03\x04 no"):
+        (tmp_path / name).write_bytes(broken)
+        decompose_module._known.clear()
+        again = mesh.files()[name]  # CoACD's last bits may differ
+        assert again == (tmp_path / name).read_bytes() and Decomposition.of_bytes(again)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([name, "angle.stl"])
 
 
 def test_bodies_that_share_an_edge_are_no_fault():

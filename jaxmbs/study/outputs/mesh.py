@@ -27,10 +27,10 @@ class Mesh(Shape):
     """A body of any form, concave ones too: triangles from a CAD program, in a file (STL, OBJ, PLY, STEP with cascadio) or
     as arrays.
 
-    It is cut once into convex pieces that contain it and reach beyond it by no more than `error`; CoACD chooses the cuts,
-    and both properties are then computed from the triangles. The pieces are kept beside the file, in one whose name has a
-    hash of the content. Needs trimesh and coacd: pip install 'jaxmbs[mesh]'. Refused are meshes that are open, inside
-    out, or of a size that does not fit the body.
+    It is cut once into convex pieces that contain it, and the surface of all of them is nowhere farther from it than
+    `error`; CoACD chooses the cuts, and both properties are then computed from the triangles. The pieces are kept beside
+    the file, in one whose name has a hash of the content. Needs trimesh and coacd: pip install 'jaxmbs[mesh]'. Refused are
+    meshes that are open, inside out, or of a size that does not fit the body's inertia.
 
     >>> from jaxmbs.study.outputs import Mesh
     >>> corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
@@ -51,7 +51,7 @@ class Mesh(Shape):
         Kind.ROTATION, "", "from axes of the mesh to those of the body", default=(1.0, 0.0, 0.0, 0.0), kw_only=True
     )
     error: float | None = field(
-        Kind.POSITIVE, "m", "by how much the pieces may be larger; a hundredth of its longest side if there is none",
+        Kind.POSITIVE, "m", "by how much the pieces may be larger; a hundredth of its size if there is none",
         default=None, kw_only=True,
     )  # fmt: skip
     vertices: Rows | np.ndarray | None = field(
@@ -64,7 +64,8 @@ class Mesh(Shape):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "file", os.fspath(self.file))
+        if isinstance(self.file, os.PathLike):
+            object.__setattr__(self, "file", os.fspath(self.file))
         for name in ("vertices", "triangles"):
             given = getattr(self, name)
             rows = given.tolist() if isinstance(given, np.ndarray) else given
@@ -87,7 +88,7 @@ class Mesh(Shape):
             yield key, f"{self.called} {error}"
 
     def size(self) -> float:
-        """Its longest side along its own axes [m]. Raises ModelError."""
+        """The longest side of the box about it along its own axes [m]. Raises ModelError."""
         return self._mesh().size * self.scale
 
     def said(self) -> str:
