@@ -17,6 +17,7 @@ from jaxmbs.io import InputError
 from jaxmbs.study import read, report, resume, run
 from jaxmbs.study.folder.seal import marked
 from jaxmbs.study.reports import repeated
+from jaxmbs.study.reports.page import closest_approach
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.examination import examined
 from jaxmbs.study.results.provenance import salt
@@ -77,6 +78,7 @@ def test_histories_that_unpack_to_more_than_a_gigabyte_are_not_read(folder, monk
         "samples": np.zeros(1, int),
         "of_band": np.array(0),
         "motion": np.zeros(0, np.uint8),
+        "closest": np.zeros(0, np.uint8),
     }
     np.savez_compressed(archive, t=np.zeros(5000), **names)
     assert len(archive.getvalue()) < 10_000 and kept(folder, archive.getvalue()) is None
@@ -84,6 +86,31 @@ def test_histories_that_unpack_to_more_than_a_gigabyte_are_not_read(folder, monk
     np.savez_compressed(small, t=np.zeros(5), **names)
     assert kept(folder, small.getvalue()) is not None
     assert zipfile.is_zipfile(folder / "histories.npz"), "other programs read it, too"
+
+
+def test_what_histories_say_of_the_closest_approach_is_text():
+    """Markup in it is shown, not followed; what is not as it was written is left out."""
+    harmful = "<script>alert(1)</script>"
+    body = (harmful, [[[0, 0], [1, 0], [0, 1]]], 0)
+    given = {
+        "name": harmful,
+        "shown": harmful,
+        "said": harmful,
+        "ends": [[0, 0], [1, 1]],
+        "bodies": [body, ("b", *body[1:])],
+    }
+    page = closest_approach(json.dumps([given]))
+    assert "<svg" in page and "&lt;script" in page and "<script" not in page
+    for other in (
+        "",
+        "[]",
+        "no",
+        "3",
+        "[{}]",
+        json.dumps([given | {"ends": harmful}]),
+        json.dumps([given | {"bodies": 3}]),
+    ):
+        assert closest_approach(other) == ""
 
 
 @pytest.mark.parametrize("codec", ["pickle", "numcodecs.pickle", "blosc", "gzip"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.study.outputs import Clearance, Mesh
 from jaxmbs.study.outputs.shapes import Shape
 from jaxmbs.study.reports import plots
-from jaxmbs.study.reports.page_style import picture
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem.study import Study
@@ -28,20 +27,21 @@ Place = tuple[np.ndarray, np.ndarray]  # position and rotation of a body in the 
 
 
 def closest(study: Study, history: History, models: dict[int, mbs.Model], worst: dict[str, tuple[int, int]]) -> str:
-    """HTML of the closest approach in the worst sample, for every output that is the least clearance of two shapes.
+    """The closest approach in the worst sample, for every output that is the least clearance of two shapes, as JSON: what
+    is said of it, and what `plots.approach` draws.
 
     worst: output -> (its worst sample, the row of this sample in the history); models: of these rows.
     """
-    parts = []
+    found = []
     for name, (sample, row) in worst.items():
         output, values = study.outputs[name], history.values[name][row]
         if isinstance(output, Clearance) and not output.inside and output.reduce == "min" and np.isfinite(values).any():
             k = int(np.nanargmin(values))
-            parts.append(_one(study, name, sample, float(history.t[k]), models[row], history.q[row, k]))
-    return "".join(parts)
+            found.append(_one(study, name, sample, float(history.t[k]), models[row], history.q[row, k]))
+    return json.dumps(found)
 
 
-def _one(study: Study, name: str, sample: int, t: float, model: mbs.Model, q: np.ndarray) -> str:
+def _one(study: Study, name: str, sample: int, t: float, model: mbs.Model, q: np.ndarray) -> dict[str, Any]:
     output: Any = study.outputs[name]
     shapes, unit = (output.shape_a, output.shape_b), study.shown[name]
     poses = mbs.body_poses(model, q, t=t)
@@ -50,28 +50,32 @@ def _one(study: Study, name: str, sample: int, t: float, model: mbs.Model, q: np
     on_a = np.array([float(x) for x in s.point_a])
     points = on_a, _inverse(places[1], _moved(places[0], np.array([float(x) for x in s.point_b])))
     pieces = int(s.piece_a), int(s.piece_b)
-    ends = " and ".join(map(_end, shapes, pieces, points))
+    between = " and ".join(map(_end, shapes, pieces, points))
     shown = f"{float(s.gap) / unit.factor:.4g} {unit.name}"
     made = "".join(f" {x.said()}." for x in shapes if isinstance(x, Mesh))
     what = f"{name.replace('_', ' ')} in sample {sample} at t = {t:.5g} s"
-    said = f"{what}: {shown} between {ends}, each in axes of its body.{made}"
     gap = np.stack([_moved(place, x) for place, x in zip(places, points, strict=True)])
-    bodies = {
-        f"{_called(shape)} of {shape.body}": ([_moved(place, x.seen()) for x in shape.union.pieces], piece)
-        for shape, place, piece in zip(shapes, places, pieces, strict=True)
-    }
-    return f"<p class=note>{escape(said)}</p>{picture(plots.approach(bodies, gap, shown, name), 'broad')}"
+    bodies = [
+        [_moved(place, x.seen()) for x in shape.union.pieces] for shape, place in zip(shapes, places, strict=True)
+    ]
+    outlines, ends = plots.across(bodies, gap)
+    seen = zip(shapes, outlines, pieces, strict=True)
+    return {
+        "name": name, "shown": shown, "said": f"{what}: {shown} between {between}, each in axes of its body.{made}",
+        "ends": ends.tolist(), "bodies": [(_labelled(x), [p.tolist() for p in o], k) for x, o, k in seen],
+    }  # fmt: skip
 
 
 def _end(shape: Shape, piece: int, point: np.ndarray) -> str:
     """One end of the gap in words, with the point in axes of its body."""
     many = len(shape.union.pieces)
     which = f" (piece {piece + 1} of {many})" if many > 1 else ""
-    return f"{_called(shape)} of {shape.body}{which} at ({', '.join(f'{x:.4g}' for x in point)}) m"
+    return f"{_labelled(shape)}{which} at ({', '.join(f'{x:.4g}' for x in point)}) m"
 
 
-def _called(shape: Shape) -> str:
-    return Path(shape.file).name if isinstance(shape, Mesh) and shape.file else type_name(type(shape))
+def _labelled(shape: Shape) -> str:
+    called = Path(shape.file).name if isinstance(shape, Mesh) and shape.file else type_name(type(shape))
+    return f"{called} of {shape.body}"
 
 
 def _separation(shapes: tuple[Shape, Shape], places: list[Place]) -> Separation:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +66,7 @@ def page(
         else "",
         "<h2>Worst, median and best sample</h2>" + "".join(_histories(study, picked, repeated)) if picked else "",
         _motion(repeated),
-        f"<h2>The closest approach</h2>{repeated.closest}" if repeated.closest else "",
+        closest_approach(repeated.closest),
         _worst(study, store, summary),
         _drivers(study, draws, summary, found),
         "<h2>Inputs</h2>" + page_inputs.inputs(study, draws) + page_inputs.correlations(says["correlations"]),
@@ -188,6 +190,24 @@ def _motion(repeated: Repeated) -> str:
     said = 'class=motion title="worst and median sample" sandbox="allow-scripts"'
     frame = f'<iframe {said} srcdoc="{escape(repeated.motion)}"></iframe>'
     return f"<section class=moving><h2>The worst sample in motion</h2>{frame}</section>"
+
+
+def closest_approach(found: str) -> str:
+    """HTML of what `jaxmbs.study.reports.closest` found; "" if it is nothing, or not as that writes it."""
+    try:
+        panels = "".join(map(_approach, json.loads(found or "[]")))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return ""
+    return f"<h2>The closest approach</h2>{panels}" if panels else ""
+
+
+def _approach(x: Mapping[str, Any]) -> str:
+    outlines = {
+        str(label): ([np.array(p, float).reshape(-1, 2) for p in pieces], int(nearest))
+        for label, pieces, nearest in x["bodies"]
+    }
+    svg = plots.approach(outlines, np.array(x["ends"], float).reshape(2, 2), str(x["shown"]), str(x["name"]))
+    return f"<p class=note>{escape(x['said'])}</p>{picture(svg, 'broad')}"
 
 
 def _worst(study: Study, store: Store, summary: Summary) -> str:

@@ -183,29 +183,33 @@ def _label(name: str, unit: Unit) -> str:
     return name.replace("_", " ") + (f" [{unit.name}]" if unit.name else "")
 
 
-def approach(bodies: Mapping[str, tuple[Sequence[np.ndarray], int]], gap: np.ndarray, shown: str, name: str) -> str:
-    """Picture of two bodies and the gap between them, seen across the gap: all of them, and near the gap.
-
-    bodies: {what it is called: (corners (n, 3) of each of its pieces, in world axes; the number of the nearest piece)};
-    gap (2, 3): its ends; shown: its size, as text.
-    """
-    middle, along = gap.mean(0), gap[1] - gap[0]
-    every = np.concatenate([x for pieces, _ in bodies.values() for x in pieces])
+def across(bodies: Sequence[Sequence[np.ndarray]], gap: np.ndarray) -> tuple[list[list[np.ndarray]], np.ndarray]:
+    """What is seen of two bodies and the gap between them, across the gap: the outlines (n, 2) of their pieces, and the
+    ends (2, 2) of the gap. bodies: the corners (n, 3) of their pieces, in world axes; gap (2, 3)."""
+    along = gap[1] - gap[0]
+    every = np.concatenate([x for pieces in bodies for x in pieces])
     spread = np.linalg.svd(every - every.mean(0), full_matrices=False)[2]
     length = float(np.linalg.norm(along))
     x = along / length if length > 1e-9 * np.ptp(every) else spread[0]
-    across = [v - x * (x @ v) for v in spread]
-    y = max(across, key=np.linalg.norm)
+    y = max((v - x * (x @ v) for v in spread), key=np.linalg.norm)
     frame = np.stack([x, y / np.linalg.norm(y)], 1)
-    outlines = [([_outline(p @ frame) for p in pieces], nearest) for pieces, nearest in bodies.values()]
-    ends, svg = gap @ frame, []
-    size = max(np.ptp(np.concatenate([p for pieces, _ in outlines for p in pieces]), axis=0))
-    near = max(4 * length, size / 15)
+    return [[_outline(p @ frame) for p in pieces] for pieces in bodies], gap @ frame
+
+
+def approach(outlines: Mapping[str, tuple[Sequence[np.ndarray], int]], ends: np.ndarray, shown: str, name: str) -> str:
+    """Picture of two bodies and the gap between them: all of them, and near the gap.
+
+    outlines: {what it is called: (outlines (n, 2) of its pieces, the number of the nearest piece)}; ends (2, 2): of the
+    gap; shown: its size, as text.
+    """
+    svg: list[str] = []
+    size = np.ptp(np.concatenate([p for pieces, _ in outlines.values() for p in pieces]), axis=0).max()
+    near = max(4 * float(np.linalg.norm(ends[1] - ends[0])), size / 15)
     with axes(9.2, 4.2, svg, f"the closest approach of {name}") as left:
         left.set_position((0.02, 0.04, 0.5, 0.86))
         right = left.figure.add_axes((0.55, 0.04, 0.43, 0.86))
         for ax in (left, right):
-            for (pieces, nearest), color in zip(outlines, (GOOD, NEUTRAL), strict=True):
+            for (pieces, nearest), color in zip(outlines.values(), (GOOD, NEUTRAL), strict=True):
                 for k, p in enumerate(pieces):
                     fill = 0.55 if k == nearest else 0.22
                     ax.fill(*p.T, facecolor=color, alpha=fill, edgecolor=color, linewidth=0.6)
@@ -213,10 +217,10 @@ def approach(bodies: Mapping[str, tuple[Sequence[np.ndarray], int]], gap: np.nda
             ax.set_aspect("equal")
             ax.grid(visible=False)
             ax.axis("off")
-        for label, color in zip(bodies, (GOOD, NEUTRAL), strict=True):
+        for label, color in zip(outlines, (GOOD, NEUTRAL), strict=True):
             left.fill([], [], facecolor=color, alpha=0.55, label=label)
         _legend(left)
-        a, b = middle @ frame
+        a, b = ends.mean(0)
         right.set_xlim(a - near, a + near)
         right.set_ylim(b - near, b + near)
         right.annotate(shown, (a, b), xytext=(0, 8), textcoords="offset points", ha="center", color=BAD)

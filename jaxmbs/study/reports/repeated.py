@@ -43,8 +43,8 @@ _NUMBERS = 2e7  # most numbers in the motions of a band; they limit the number o
 class Repeated:
     """t (T,) [s]; samples (S,): indices of the repeated samples; values: output -> what it measures in these samples,
     (S, T); bands: output -> (4, T), quantiles `BAND` of what it measures, over the first `of_band` samples that
-    succeeded; motion: a page that plays the motion, "" if nothing can be drawn; closest: HTML of the closest approaches, ""
-    if no output with a criterion is the least clearance of two shapes."""
+    succeeded; motion: a page that plays the motion, "" if nothing can be drawn; closest: the closest approaches,
+    as JSON, "" if there are none."""
 
     t: np.ndarray = field(default_factory=lambda: np.zeros(0))
     samples: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
@@ -118,7 +118,7 @@ def _motion(study: Study, history: History, samples: list[int], shown: tuple[int
 
 
 def _closest(study: Study, history: History, worst: dict[str, tuple[int, int]]) -> str:
-    """HTML of the closest approaches. worst: output -> (its worst sample, the row of this sample in the history)."""
+    """The closest approaches, as JSON. worst: output -> (its worst sample, the row of this sample in the history)."""
     if not any(isinstance(study.outputs[name], Clearance) for name in worst):
         return ""
     import jax
