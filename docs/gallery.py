@@ -1,6 +1,6 @@
 """python -m docs.gallery: pictures of all example files, and the page that shows them.
 
-A picture is drawn again only if what it shows has changed: it carries a hash of its file's tables.
+A picture is drawn again only if its file now says something else: it carries a hash of the file's tables.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ PICTURES = EXAMPLES / "images" / "gallery"
 SHOWN = ("mechanism", "initial", "simulation")  # tables that decide what a picture shows
 MOMENTS = (0.0, 0.25, 0.75)  # of the motion
 MADE = "Description"  # entry of a picture with the hash
-DEMO, FILM = (
-    EXAMPLES / "stage_separation.toml",
-    EXAMPLES / "images" / "stage_separation.gif",
-)  # what the README begins with
+DEMO = EXAMPLES / "stage_separation.toml"
+FILM = EXAMPLES / "images" / "stage_separation.gif"  # what the README begins with
 FRAMES, RATE = 36, 12  # of the film: number, and how many a second
 
 

@@ -1,4 +1,4 @@
-"""Convex pieces that together contain a mesh, with a bound on how far they reach beyond it."""
+"""Convex pieces that together contain a mesh, with a bound on how far their surface is from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from jaxmbs.errors import ModelError
 from jaxmbs.geometry.meshes import NEEDS, Cell, Triangles, covered, excess, from_hull
-from jaxmbs.geometry.pieces import Piece
 
 TRIES = 4
 GAPS = 5e-5  # of the mesh's size: gaps between CoACD's parts, which are rounded, are not wider
@@ -31,10 +30,6 @@ class Decomposition:
     points: tuple[np.ndarray, ...]
     margins: np.ndarray
     error: float
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        return tuple(Piece.of_points(x, float(m)) for x, m in zip(self.points, self.margins, strict=True))
 
     def to_bytes(self) -> bytes:
         """As a file of NumPy's (.npz), always the same bytes for the same pieces."""
@@ -64,9 +59,9 @@ class Decomposition:
 
 
 def decompose(mesh: Triangles, error: float) -> Decomposition:
-    """Pieces whose union contains the mesh and reaches beyond it by no more than `error` [unit of the mesh].
+    """Pieces whose union contains the mesh, and has a surface nowhere farther from it than `error` [unit of the mesh].
 
-    CoACD (MIT licence) chooses the cuts; that the pieces contain the mesh, and how far they reach beyond it, is then
+    CoACD (MIT licence) chooses the cuts; whether the pieces contain the mesh, and how far their surface is from it, is then
     computed here from the triangles. Corners that hardly matter are left out, and the piece thickened instead. Raises
     ModelError for what is not the surface of a body, and if the error cannot be reached.
     """
@@ -100,7 +95,7 @@ def decompose(mesh: Triangles, error: float) -> Decomposition:
         )
     best, number = min(reached)
     raise ModelError(
-        f"{number} convex pieces reach beyond it by {best:.3g}, and error = {error:.3g} is asked; allow a larger error, or "
+        f"{number} convex pieces come within {best:.3g} of it, and error = {error:.3g} is asked; allow a larger error, or "
         "leave out small details of the mesh"
     )
 

@@ -6,6 +6,7 @@ import re
 import struct
 import zipfile
 from html import escape
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,7 @@ from jaxmbs.geometry.decompose import Decomposition, decompose
 from jaxmbs.geometry.meshes import Cell, Triangles, _from_triangle, covered, excess
 from jaxmbs.io.errors import InputError
 from jaxmbs.study.outputs import Ball, Clearance, Mesh, Tube
+from jaxmbs.study.reports.closest import closest
 from tests.geometry.test_distance import Scene
 
 RNG = np.random.default_rng(3)
@@ -75,9 +77,7 @@ def test_pieces_contain_the_mesh_and_stay_within_the_error(body):
     error = 0.05
     found = decompose(mesh, error)
     assert len(found.points) >= 2 and 0 < found.error <= error
-    pieces = found.pieces
-    cells = [Cell.of(x.centers) for x in pieces]
-    balls = np.array([x.ball for x in pieces])[:, None]
+    cells, balls = [Cell.of(x) for x in found.points], found.margins[:, None]
     points = on_surface(mesh, 4000)
     beyond = np.array([cell.beyond(points) for cell in cells]) - balls
     assert beyond.min(0).max() <= 1e-9, "a point of the mesh is outside"
@@ -267,7 +267,7 @@ def test_what_is_wrong_with_files_is_said(tmp_path):
 def test_an_error_that_cannot_be_reached_is_refused(monkeypatch):
     mesh = Triangles.of(*prism(ANGLE))
     monkeypatch.setattr("jaxmbs.geometry.decompose._cells", lambda *_: [Cell.of(mesh.vertices)])
-    with pytest.raises(mbs.ModelError, match=r"1 convex pieces reach beyond it by 1\.\d+, and error = 0\.01 is asked"):
+    with pytest.raises(mbs.ModelError, match=r"1 convex pieces come within 1\.\d+ of it, and error = 0\.01 is asked"):
         decompose(mesh, 0.01)
 
 
@@ -316,12 +316,21 @@ def test_a_study_keeps_a_mesh_and_its_pieces(tmp_path, monkeypatch):
     text = rf"at t = 0\.2 s: ({number}) m between ball of world at {point} and angle.stl of hub \(piece \d of 2\) at {point}"
     shown, *points = map(float, re.search(text, page).groups())
     on_ball, on_hub = np.array(points[:3]), np.add(points[3:], [0.02, 0, 0])
-    assert shown == pytest.approx(gaps[0], rel=1e-3)
+    assert shown == pytest.approx(gaps[0], rel=1e-3) and f"of all steps, it is {gaps[0]:.4g} m" in page
     assert np.linalg.norm(on_hub - on_ball) == pytest.approx(gaps[0], rel=2e-3)
     assert np.linalg.norm(on_ball - [4.0, 3.5, 0.5]) == pytest.approx(0.5, rel=1e-2) and escape(said) in page
     again = mbs.study.read(tmp_path / "run" / "study.toml")
     assert sorted(again.files) == names
     assert again.outputs["gap"].shape_b.said() == said
+
+
+def test_the_closest_approach_of_a_part_of_a_run_is_left_out():
+    """Its history does not say when the window is open: at t = 0, say, the bodies may be nearer than ever in it."""
+    history = SimpleNamespace(values={"gap": np.array([[0.1, 0.5]])})
+    ball = Ball("world", radius=1.0)
+    for other in ({"from_": 0.5}, {"reduce": "max"}):
+        outputs = {"gap": Clearance(ball, Ball("hub", radius=1.0), **other)}
+        assert closest(SimpleNamespace(outputs=outputs), history, {}, {"gap": (7, 0)}) == "[]"
 
 
 def test_a_mesh_in_the_wrong_unit_is_refused(tmp_path):

@@ -49,7 +49,7 @@ def signed_distances(pairs: Sequence[Pair]) -> list[Scalar]:
     bodies, along the line between them; where there are several nearest points, of one pair of them.
     """
     placements = [_placement(*pair) for pair in pairs]
-    found = _separations(pairs, placements, [Before()] * len(pairs))
+    found = separations(pairs, placements, [Before()] * len(pairs))
     return [_differentiable(*x) for x in zip(found, placements, strict=True)]
 
 
@@ -74,7 +74,7 @@ def least_distances(
         # where there is nothing to compute, the search ends at once
         exact, enough = (jnp.where(far[-1], -jnp.inf, y) for y in (x, x + a_step * moved))
         starts.append(Before(exact, enough, tuple(displacement * a_step), m.piece_b))
-    for k, x in enumerate(_separations(pairs, fixed, starts)):
+    for k, x in enumerate(separations(pairs, fixed, starts)):
         value = jnp.where(x.gap > starts[k].enough, starts[k].enough, _differentiable(x, placements[k]))
         values[k] = jnp.where(far[k], values[k], value)
         gap, ahead = (jnp.minimum(y, x.passed) for y in (x.gap, x.ahead))
@@ -104,10 +104,11 @@ def _bound(shape: Shape, m: Memory, now: Sequence[Scalar]) -> tuple[Scalar, Scal
     return bound - turning - 32 * jnp.finfo(size.dtype).eps * size, moved + turning, displacement
 
 
-def _separations(
+def separations(
     pairs: Sequence[Pair], placements: Sequence[Sequence[Scalar]], before: Sequence[Before]
 ) -> list[Separation]:
-    """The separation of each pair, all fields as numbers of one kind."""
+    """The separation of each pair, all fields as numbers of one kind. placements: rotation (9) and position (3) of the
+    second body in axes of the first."""
     dtype = jnp.result_type(*(x for placement in placements for x in placement))
     shapes = list({id(x): x for a, b, _ in pairs for x in (a, b)}.values())
     number = {id(x): np.int32(k) for k, x in enumerate(shapes)}

@@ -51,7 +51,7 @@ class Mesh(Shape):
         Kind.ROTATION, "", "from axes of the mesh to those of the body", default=(1.0, 0.0, 0.0, 0.0), kw_only=True
     )
     error: float | None = field(
-        Kind.POSITIVE, "m", "by how much the pieces may be larger; a hundredth of its size if there is none",
+        Kind.POSITIVE, "m", "how far the surface of the pieces may be from it; a hundredth of its size if there is none",
         default=None, kw_only=True,
     )  # fmt: skip
     vertices: Rows | np.ndarray | None = field(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import ensure_compile_time_eval
 
 import jaxmbs as mbs
-from jaxmbs.geometry import Before, Separation, Unions, separation
+from jaxmbs.geometry import Before, Separation
 from jaxmbs.model.fields import type_name
+from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.structure import WORLD
-from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.study.outputs import Clearance, Mesh
+from jaxmbs.study.outputs.gap import separations
 from jaxmbs.study.outputs.shapes import Shape
 from jaxmbs.study.reports import plots
 
@@ -27,21 +27,26 @@ Place = tuple[np.ndarray, np.ndarray]  # position and rotation of a body in the 
 
 
 def closest(study: Study, history: History, models: dict[int, mbs.Model], worst: dict[str, tuple[int, int]]) -> str:
-    """The closest approach in the worst sample, for every output that is the least clearance of two shapes, as JSON: what
-    is said of it, and what `plots.approach` draws.
+    """The closest approach in the worst sample, for every output that is the least clearance of two shapes over the whole
+    run, as JSON: what is said of it, and what `plots.approach` draws.
 
     worst: output -> (its worst sample, the row of this sample in the history); models: of these rows.
     """
     found = []
     for name, (sample, row) in worst.items():
         output, values = study.outputs[name], history.values[name][row]
-        if isinstance(output, Clearance) and not output.inside and output.reduce == "min" and np.isfinite(values).any():
+        if not isinstance(output, Clearance) or output.inside or output.reduce != "min" or output.windowed:
+            continue  # of a window, the history does not say when it is open
+        if np.isfinite(values).any():
             k = int(np.nanargmin(values))
-            found.append(_one(study, name, sample, float(history.t[k]), models[row], history.q[row, k]))
+            least = float(history.outputs[name][row])
+            found.append(_one(study, name, sample, least, float(history.t[k]), models[row], history.q[row, k]))
     return json.dumps(found)
 
 
-def _one(study: Study, name: str, sample: int, t: float, model: mbs.Model, q: np.ndarray) -> dict[str, Any]:
+def _one(
+    study: Study, name: str, sample: int, least: float, t: float, model: mbs.Model, q: np.ndarray
+) -> dict[str, Any]:
     output: Any = study.outputs[name]
     shapes, unit = (output.shape_a, output.shape_b), study.shown[name]
     poses = mbs.body_poses(model, q, t=t)
@@ -54,6 +59,7 @@ def _one(study: Study, name: str, sample: int, t: float, model: mbs.Model, q: np
     shown = f"{float(s.gap) / unit.factor:.4g} {unit.name}"
     made = "".join(f" {x.said()}." for x in shapes if isinstance(x, Mesh))
     what = f"{name.replace('_', ' ')} in sample {sample} at t = {t:.5g} s"
+    rest = f"This is the least of the times that are drawn; of all steps, it is {least / unit.factor:.4g} {unit.name}."
     gap = np.stack([_moved(place, x) for place, x in zip(places, points, strict=True)])
     bodies = [
         [_moved(place, x.seen()) for x in shape.union.pieces] for shape, place in zip(shapes, places, strict=True)
@@ -61,7 +67,7 @@ def _one(study: Study, name: str, sample: int, t: float, model: mbs.Model, q: np
     outlines, ends = plots.across(bodies, gap)
     seen = zip(shapes, outlines, pieces, strict=True)
     return {
-        "name": name, "shown": shown, "said": f"{what}: {shown} between {between}, each in axes of its body.{made}",
+        "name": name, "shown": shown, "said": f"{what}: {shown} between {between}, each in axes of its body. {rest}{made}",
         "ends": ends.tolist(), "bodies": [(_labelled(x), [p.tolist() for p in o], k) for x, o, k in seen],
     }  # fmt: skip
 
@@ -80,11 +86,9 @@ def _labelled(shape: Shape) -> str:
 
 def _separation(shapes: tuple[Shape, Shape], places: list[Place]) -> Separation:
     (p, R), (q, S) = places
-    apart, turned = R.T @ (q - p), R.T @ S
-    with ensure_compile_time_eval():
-        unions = Unions([x.union for x in shapes], np.float64)
-        there = Matrix3.of(list(jnp.asarray(turned).ravel())), Vector3.of(list(jnp.asarray(apart)))
-        return separation(unions, jnp.int32(0), jnp.int32(1), *there, Before())
+    placement = jnp.asarray([*(R.T @ S).ravel(), *(R.T @ (q - p))])
+    (found,) = separations([(*shapes, Scene(0.0, {}, {}, {}, (), ()))], [list(placement)], [Before()])
+    return found
 
 
 def _place(poses: Any, body: str) -> Place:
