@@ -15,7 +15,8 @@ from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.known import accepting
 from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Output, Scalar, turned
-from jaxmbs.study.outputs.gap import Memory, least_distances, signed_distances
+from jaxmbs.study.outputs.gap import signed_distances
+from jaxmbs.study.outputs.least import Memory, least_distances
 from jaxmbs.study.outputs.shapes import Ball, Box, Shape, Tube
 
 
@@ -70,13 +71,13 @@ class Clearance(Output):
         if some:
             memories, least = zip(*(recalled[k] for k in some), strict=True)
             values, kept = least_distances(list(some.values()), memories, least)
-            found |= {k: (x, True) for k, x in zip(some, values, strict=True)}
+            found |= {k: (x, True, t) for k, (x, t) in zip(some, values, strict=True)}
             new = dict(zip(some, kept, strict=True))
         return [found[k] for k in range(len(given))], new
 
     @property
     def memory(self) -> Any:
-        return None if self.inside or self.reduce not in ("min", "time_of_min") or self.windowed else Memory.none()
+        return None if self.inside else Memory.none()
 
 
 def _inside(c: Clearance, scene: Scene) -> tuple[Scalar, Scalar]:

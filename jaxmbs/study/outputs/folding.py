@@ -6,7 +6,6 @@ The dynamics are imported when a motion is measured, so that a study can be read
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -40,13 +39,15 @@ AT_START = "at_start"  # per sample: which outputs stayed at their first value
 def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[..., Any]]:
     """(carry0, fn) for the `fold` of simulate: all outputs, from one pass over the bodies at each time."""
 
+    between = _between(outputs)
+
     def with_events(carry: Any, model: Model, t: Any, q: Any, v: Any, mode: Any, event: Any) -> Any:
         found, memory = _measured(outputs, model, t, q, v, mode, carry)
         on_grid = _folded(outputs, carry, found, t)
 
         def one(name: str, o: Output) -> Any:
-            # just after an event, only windows that begin with it are updated
-            here = (event == ON_GRID) | ((event == AFTER_JUMP) & o.waits(carry[name]))
+            # just after an event, only windows that begin with it are updated, and what is found between two times
+            here = (event == ON_GRID) | ((event == AFTER_JUMP) & o.waits(carry[name])) | (name in between)
             new = jax.tree.map(lambda new, old: jnp.where(here, new, old), on_grid[name], carry[name])
             named = {key: x for key in INSTANTS if isinstance(x := getattr(o, key), AtEvent)}
             if not named:
@@ -66,7 +67,8 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
         found, memory = _measured(outputs, model, t, q, v, mode, carry)
         return _folded(outputs, carry, found, t) | memory
 
-    return _start(outputs, dtype), with_events if at_events(outputs) else with_mode if needs_mode(outputs) else fn
+    events = at_events(outputs) or between
+    return _start(outputs, dtype), with_events if events else with_mode if needs_mode(outputs) else fn
 
 
 def at_events(outputs: Mapping[str, Output]) -> bool:
@@ -121,11 +123,14 @@ def staying(outputs: Mapping[str, Output], carry: Any) -> dict[str, Any]:
     return {AT_START: jnp.stack([outputs[n].stays(carry[n]) for n in names]).astype(jnp.int32)} if names else {}
 
 
-def _folded(outputs: Mapping[str, Output], carry: Any, found: Mapping[str, tuple[Any, Any]], t: Any) -> dict[str, Any]:
-    return {
-        name: carry[name] if isinstance(o.when, AtEvent) else o.fold(carry[name], found[name], t, _margins(o, found, t))
-        for name, o in outputs.items()
-    }
+def _folded(outputs: Mapping[str, Output], carry: Any, found: Mapping[str, tuple[Any, ...]], t: Any) -> dict[str, Any]:
+    def one(name: str, o: Output) -> Any:
+        if isinstance(o.when, AtEvent):
+            return carry[name]
+        *measured, instant = found[name] if len(found[name]) == 3 else (*found[name], t)
+        return o.fold(carry[name], (measured[0], measured[1]), instant, _margins(o, found, t))
+
+    return {name: one(name, o) for name, o in outputs.items()}
 
 
 def _margins(o: Output, found: Mapping[str, tuple[Any, Any]], t: Any) -> Any:
@@ -138,7 +143,7 @@ def _margin(when: Criterion | None, found: Mapping[str, tuple[Any, Any]], t: Any
     """Margin of a condition: negative until it holds, NaN where it is not defined."""
     if when is None:
         return None
-    value, defined = (t, True) if when.output == TIME else found[when.output]
+    value, defined = (t, True) if when.output == TIME else found[when.output][:2]
     value = jnp.abs(value) if when.absolute else value
     sides = [bound - value if sign[0] == "<" else value - bound for sign, bound in when.bounds]
     return jnp.where(defined, functools.reduce(jnp.minimum, sides), jnp.nan)
@@ -155,17 +160,44 @@ def _start(outputs: Mapping[str, Output], dtype: Any) -> dict[str, Any]:
 
 
 def _remembering(outputs: Mapping[str, Output]) -> list[str]:
-    """Outputs that need not be measured at every time: no other one uses their values."""
-    used = {of for o in outputs.values() if isinstance(o, Combined) for of in o.of}
+    """Outputs that need not be measured at every time: of those with the same history the first, if only their least value
+    matters."""
+    used = {of for o in outputs.values() if isinstance(o, Combined) and not _of_least(o) for of in o.of}
     for o in outputs.values():
         used |= {x.output for key in INSTANTS if hasattr(x := getattr(o, key), "output")}
-    alone = Counter(_history(o) for o in outputs.values())
-    return [n for n, o in outputs.items() if n not in used and o.memory is not None and alone[_history(o)] == 1]
+    groups: dict[Output, list[str]] = {}
+    for name, o in outputs.items():
+        groups.setdefault(_history(o), []).append(name)
+    least = {n for n, o in outputs.items() if n not in used and o.memory is not None and _of_least(o)}
+    return [names[0] for names in groups.values() if least.issuperset(names)]
+
+
+def _between(outputs: Mapping[str, Output]) -> set[str]:
+    """Outputs whose value is the least one since the last time."""
+    histories = {_history(outputs[name]) for name in _remembering(outputs)}
+    found = {name for name, o in outputs.items() if _history(o) in histories}
+    return found | {n for n, o in outputs.items() if isinstance(o, Combined) and _of_least(o) and found & {*o.of}}
+
+
+def _of_least(output: Output) -> bool:
+    return output.reduce in ("min", "time_of_min") and not output.windowed
 
 
 def _history(output: Output) -> Output:
     """The output without what it makes of the history."""
     return replace(output, reduce="final", unit=None, limit=None, when=None, from_=None, until=None)
+
+
+def _combined(o: Combined, found: Mapping[str, tuple[Any, ...]], t: Any) -> tuple[Any, ...]:
+    """(value, defined) or (value, defined, instant) of an output of others."""
+    of = [found[name] for name in o.of]
+    value, defined = o.combined([(x[0], x[1]) for x in of])
+    if all(len(x) == 2 for x in of):
+        return value, defined
+    for x in of:
+        if len(x) == 3:
+            t = jnp.where(x[1] & (x[0] == value), x[2], t)
+    return value, defined, t
 
 
 def measured(
@@ -212,5 +244,5 @@ def _measured(
         memory |= {first[k]: x for k, x in new.items()}
         for names, value in zip(group.values(), values, strict=True):
             found |= dict.fromkeys(names, tuple(map(bare, value)))
-    found |= {name: o.combined([found[of] for of in o.of]) for name, o in outputs.items() if isinstance(o, Combined)}
+    found |= {name: _combined(o, found, t) for name, o in outputs.items() if isinstance(o, Combined)}
     return {name: found[name] for name in outputs}, {MEMORY: memory} if memory else {}

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
-from jaxmbs.geometry import Before, Separation
+from jaxmbs.geometry import Separation
 from jaxmbs.model.fields import type_name
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.structure import WORLD
@@ -86,8 +85,8 @@ def _labelled(shape: Shape) -> str:
 
 def _separation(shapes: tuple[Shape, Shape], places: list[Place]) -> Separation:
     (p, R), (q, S) = places
-    placement = jnp.asarray([*(R.T @ S).ravel(), *(R.T @ (q - p))])
-    (found,) = separations([(*shapes, Scene(0.0, {}, {}, {}, (), ()))], [list(placement)], [Before()])
+    placed = tuple((*(R.T @ S).ravel(), *(R.T @ (q - p))))
+    (found,) = separations([(*shapes, Scene(0.0, {}, {}, {}, (), ()))], [placed])
     return found
 
 

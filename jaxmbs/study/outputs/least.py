@@ -1,0 +1,253 @@
+"""The least distance of two shapes during a motion, also between its steps."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.geometry import Before, Separation
+from jaxmbs.geometry.tables import choose
+from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.study.outputs.gap import Pair, Separated, differentiable, on_second, over_pairs
+from jaxmbs.study.outputs.path import ZERO, Numbers, Path, placement, point, rates
+from jaxmbs.study.outputs.shapes import Shape
+
+Scalar = Any
+AHEAD = 10.0  # steps: a search is made such that it need not be made again for about so many
+SEARCHES = 12  # of one step at most
+SMALL = 0.6  # power of the rounding: the part of the motion in a step by which the least distance may be missed
+UNKNOWN = -1e30  # [m]
+
+
+class Memory(NamedTuple):
+    """What a run remembers of a pair of shapes.
+
+    Of the last time: its `time` [s], NaN before the first one; the placement of the second body in axes of the first, and
+    its rates; the distance [m] and its rate [m/s], NaN if they were not computed.
+
+    Of the last search: the placement `searched`; how many steps were made since. Pairs of pieces were at least `gap` [m]
+    apart, and at least `ahead` [m] after a displacement [m] of the second body; those that were passed over were `passed`
+    [m] apart. piece_b: which piece of the second body was the nearest.
+    """
+
+    time: Scalar
+    placed: Numbers
+    rates: Numbers
+    distance: Scalar
+    rate: Scalar
+    searched: Numbers
+    steps: Scalar
+    displacement: tuple[Scalar, ...]
+    gap: Scalar
+    ahead: Scalar
+    passed: Scalar
+    piece_b: Scalar
+
+    @classmethod
+    def none(cls) -> Memory:
+        return cls(np.nan, ZERO, ZERO, np.nan, np.nan, ZERO, 0.0, (0.0,) * 3, UNKNOWN, UNKNOWN, UNKNOWN, 0.0)
+
+
+def least_distances(
+    pairs: Sequence[Pair], memories: Sequence[Memory], least: Sequence[Scalar]
+) -> tuple[list[tuple[Scalar, Scalar]], list[Memory]]:
+    """The least distance of each pair since the last time, where it may be less than `least`, the one of all times before;
+    else a lower bound, which is at least that. With each the instant [s], and the new memories.
+
+    The planes between two pieces, fixed to the first body, still separate them when the second body has moved, with a gap
+    that has changed by no more than the motion across the planes. As long as no gap can thus have become less than the
+    least distance, there is nothing to compute. Between two times, the second body moves on cubics with the placements and
+    velocities of both: their corners bound the gaps, and where the distance falls at the first time and grows at the
+    second, the instant between is found at which it is least.
+    """
+    paths, steps = zip(*(_path(pair, m) for pair, m in zip(pairs, memories, strict=True)), strict=True)
+    fixed, spans = jax.lax.stop_gradient((paths, steps))
+    far, bounds, rows = [], [], []
+    for (_, b, _), m, path, h, x in zip(pairs, memories, fixed, spans, least, strict=True):
+        of_corners = [_bound(b, m, corner) for corner in path.corners()[1:]]
+        bound, last = functools.reduce(jnp.minimum, [y.least for y in of_corners]), of_corners[-1]
+        bounds.append(bound)
+        far.append(bound >= x)
+        a_step = AHEAD / (m.steps + 1)
+        # where there is nothing to compute, the search ends at once
+        exact, enough = (jnp.where(far[-1], -jnp.inf, y) for y in (x, x + a_step * last.moved))
+        start = Before(exact, enough, tuple(last.displacement * a_step), m.piece_b)
+        rows.append(_Row(start, path, m.distance, m.rate * h, _length(b, path)))
+    out, new = [], []
+    for k, (end, best, s) in enumerate(over_pairs(pairs, rows, _searched)):
+        start, path = rows[k].start, paths[k]
+        value = jnp.where(best.gap > start.enough, start.enough, differentiable(best, path.at(s)))
+        t = jnp.asarray(pairs[k][2].t)
+        out.append((jnp.where(far[k], bounds[k], value), jnp.where(far[k], t, t - (1 - s) * steps[k])))
+        new.append(_remembered(pairs[k], memories[k], rows[k], far[k], end))
+    return out, new
+
+
+def _remembered(pair: Pair, m: Memory, row: _Row, far: Scalar, end: Separation) -> Memory:
+    """The new memory of a pair. far: whether nothing was computed; end: the separation now."""
+    a, b, scene = pair
+    start, path = row.start, row.path
+    placed, rate = placement(a.body, b.body, scene), rates(a.body, b.body, scene)
+    unknown = far | (end.gap > start.exact)
+    growing = end.normal @ point(jax.lax.stop_gradient(rate), on_second(end, path.end))
+    distance, growing = (jnp.where(unknown, jnp.nan, x) for x in (end.gap, growing))
+    now = m._replace(time=jnp.asarray(scene.t), placed=placed, rates=rate, distance=distance, rate=growing)
+    gap, ahead = (jnp.minimum(x, end.passed) for x in (end.gap, end.ahead))
+    fresh = now._replace(
+        searched=path.end, steps=0.0, displacement=start.displacement, gap=gap, ahead=ahead, passed=end.passed,
+        piece_b=end.piece_b,
+    )  # fmt: skip
+    return jax.tree.map(lambda x, y: jnp.where(far, x, y), now._replace(steps=m.steps + 1), fresh)
+
+
+class _Row(NamedTuple):
+    """What a search of one pair begins with. distance, rate: at the first time [m, m], NaN if unknown; length [m]: of the
+    longest path of a point of the second body."""
+
+    start: Before
+    path: Path
+    distance: Scalar
+    rate: Scalar
+    length: Scalar
+
+
+class _Bound(NamedTuple):
+    """least: how far the shapes are apart at least [m]; moved: the most that a point of the second has moved since the last
+    search [m]; displacement: that of its middle, in axes of the first body."""
+
+    least: Scalar
+    moved: Scalar
+    displacement: Vector3
+
+
+class _Line(NamedTuple):
+    """The search for the instant s of the least distance. number: of distances computed; before, after: (s, distance, rate)
+    of two instants with the least distance between them; end: the separation at s = 1; best: the least one, at `where`."""
+
+    going: Scalar
+    number: Scalar
+    s: Scalar
+    before: tuple[Scalar, ...]
+    after: tuple[Scalar, ...]
+    end: Separation
+    best: Separation
+    where: Scalar
+
+
+def _searched(row: _Row, separated: Separated) -> tuple[Separation, Separation, Scalar]:
+    """The separation at the end of the path, the least one on it, and its s."""
+    start, path = row.start, row.path
+    zero = jnp.zeros_like(row.length)
+    least = jnp.minimum(start.exact, start.enough)  # minus infinity where there is nothing to compute
+    small = float(jnp.finfo(zero.dtype).eps) ** SMALL * row.length
+
+    def turn(z: _Line) -> _Line:
+        first = z.number == 0
+        exact, enough = (jnp.where(first, x, jnp.inf) for x in (start.exact, start.enough))
+        placed = path.at(z.s)
+        x = separated(
+            placed, Before(exact, enough, start.displacement, jnp.where(first, start.piece_b, z.best.piece_b))
+        )
+        here = z.s, jnp.minimum(x.gap, x.passed), x.normal @ point(path.rate(z.s), on_second(x, placed))
+        ends = first | ((z.s > 0) & (here[2] >= 0))
+        before, after = choose(ends, z.before, here), choose(ends, here, z.after)
+        better = first | (x.gap < z.best.gap)
+        best, where = _chosen(better, x, z.best), jnp.where(better, z.s, z.where)
+        # the distance changes by no more than the motion: it cannot have been less than the known ones if these suffice
+        lowest = (jnp.where(jnp.isnan(before[1]), least, before[1]) + after[1] - row.length) / 2
+        asked = first & jnp.isnan(before[1])
+        falls = (before[2] < 0) & (jnp.minimum(before[1], after[1]) - _crossing(before, after)[1] > small)
+        going = (after[2] > 0) & (lowest < jnp.minimum(least, best.gap)) & (asked | falls) & (z.number + 1 < SEARCHES)
+        # where another piece becomes the nearest, the distance has a kink, which the tangents find
+        kink = z.number % 3 == 2
+        between = jnp.where(kink, _crossing(before, after)[0], _of_cubic(before, after))
+        s = jnp.where(asked, 0.0, jnp.clip(between, *_inner(before[0], after[0])))
+        return _Line(going, z.number + 1, s, before, after, _chosen(first, x, z.end), best, where)
+
+    none = Separation(zero, *(Vector3(zero, zero, zero),) * 3, jnp.int32(0), jnp.int32(0), zero, zero)
+    at_begin, at_end = (zero, row.distance, row.rate), (zero + 1,) * 3
+    line = _Line(zero == 0, jnp.int32(0), zero + 1, at_begin, at_end, none, none, zero + 1)
+    found = jax.lax.while_loop(lambda z: z.going, turn, line)
+    return found.end, found.best, found.where
+
+
+def _inner(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
+    return a + 0.01 * (b - a), b - 0.01 * (b - a)
+
+
+def _of_cubic(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
+    """Where the cubic through two distances with these rates is least, the first of them negative."""
+    (a, x, falling), (b, y, rising) = before, after
+    mean = 3 * (x - y) / jnp.where(b > a, b - a, 1.0) + falling + rising
+    root = jnp.sqrt(jnp.maximum(mean * mean - falling * rising, 0.0))
+    below = rising - falling + 2 * root
+    return b - (b - a) * (rising + root - mean) / jnp.where(below > 0, below, 1.0)
+
+
+def _crossing(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> tuple[Scalar, Scalar]:
+    """(s, distance) where the tangents cross: a convex function between is nowhere less."""
+    (a, x, falling), (b, y, rising) = before, after
+    slope = jnp.where(rising > falling, rising - falling, 1.0)
+    s = (x - y - falling * a + rising * b) / slope
+    return s, x + falling * (s - a)
+
+
+def _bound(shape: Shape, m: Memory, now: Numbers) -> _Bound:
+    """What the last search tells of a placement near that of it."""
+    box = shape.union.tree.boxes
+    middle, reach = Vector3.of(box.middles[0].tolist()), _reach(shape)
+    turned = Matrix3(*now[:9]) - Matrix3(*m.searched[:9])
+    displacement = point(now, middle) - point(m.searched, middle)
+    moved = displacement.norm()
+    planned = Vector3(*m.displacement)
+    square = planned @ planned
+    share = jnp.clip(planned @ displacement / jnp.where(square > 0, square, 1.0), 0.0, 1.0)
+    beside = (displacement - planned * share).norm()
+    # the least of gaps that change linearly with the displacement is concave
+    along = (1 - share) * m.gap + share * m.ahead - beside
+    turning = reach * _size(turned)
+    size = reach + middle.norm() + Vector3(*now[9:]).norm()
+    least = jnp.minimum(jnp.maximum(along, m.gap - moved), m.passed - moved)
+    return _Bound(least - turning - 32 * jnp.finfo(size.dtype).eps * size, moved + turning, displacement)
+
+
+def _length(shape: Shape, path: Path) -> Scalar:
+    """[m] The length of the longest path of a point of a shape at most."""
+    middle, corners = Vector3.of(shape.union.tree.boxes.middles[0].tolist()), path.corners()
+    found = []
+    for a, b in itertools.pairwise(corners):
+        turned = Matrix3(*b[:9]) - Matrix3(*a[:9])
+        found.append((point(b, middle) - point(a, middle)).norm() + _reach(shape) * _size(turned))
+    return 3 * functools.reduce(jnp.maximum, found)
+
+
+def _reach(shape: Shape) -> float:
+    """[m] From the middle of a shape to its farthest point, at most."""
+    return float(np.linalg.norm(shape.union.tree.boxes.halves[0]))
+
+
+def _size(x: Matrix3) -> Scalar:
+    """The largest factor by which a difference of two rotations stretches a vector; of other matrices, a convex function
+    of them."""
+    return jnp.sqrt(sum(y * y for y in x) / 2)
+
+
+def _path(pair: Pair, m: Memory) -> tuple[Path, Scalar]:
+    """The path since the last time, and how long it took [s]; before the first time, a point."""
+    a, b, scene = pair
+    placed, rate, t = placement(a.body, b.body, scene), rates(a.body, b.body, scene), jnp.asarray(scene.t)
+    first = jnp.isnan(m.time)
+    h = jnp.where(first, 0.0, t - jnp.where(first, t, m.time))
+    begin = choose(first, placed, m.placed)
+    leaving = choose(first, ZERO, tuple(h * x for x in m.rates))
+    return Path(begin, leaving, placed, tuple(h * x for x in rate)), h
+
+
+def _chosen(which: Any, yes: Any, no: Any) -> Any:
+    return jax.tree.map(lambda x, y: jnp.where(which, x, y), yes, no)
