@@ -28,6 +28,9 @@ class Clearance(Output):
     The result is never larger than the true gap. Outside, it is the widest gap between parallel planes that separate the
     nearest convex pieces of the shapes. Where pieces overlap, minus the gap may be more than the shortest displacement that
     separates them. Inside, it is found from the corners of the first shape.
+
+    The least gap of a whole run, and its time, are found between the steps too, where the bodies move on cubics; for an
+    event at which velocities jump, up to it and from it on. Elsewhere (in a window, inside) the gap counts at the steps.
     """
 
     always_defined: ClassVar[bool] = False

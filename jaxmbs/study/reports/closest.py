@@ -58,7 +58,8 @@ def _one(
     shown = f"{float(s.gap) / unit.factor:.4g} {unit.name}"
     made = "".join(f" {x.said()}." for x in shapes if isinstance(x, Mesh))
     what = f"{name.replace('_', ' ')} in sample {sample} at t = {t:.5g} s"
-    rest = f"This is the least of the times that are drawn; of all steps, it is {least / unit.factor:.4g} {unit.name}."
+    whole = f"{least / unit.factor:.4g} {unit.name}"
+    rest = f"This is the least of the times that are drawn; of the whole motion, it is {whole}."
     gap = np.stack([_moved(place, x) for place, x in zip(places, points, strict=True)])
     bodies = [
         [_moved(place, x.seen()) for x in shape.union.pieces] for shape, place in zip(shapes, places, strict=True)
