@@ -116,8 +116,9 @@ class Output(Described):
     @classmethod
     def measure_all(
         cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalled: Mapping[int, tuple[Any, Scalar]]
-    ) -> tuple[list[tuple[Scalar, Scalar]], dict[int, Any]]:
-        """What several outputs of this class measure, each in its scene, and new memories. recalled: for some of the
+    ) -> tuple[list[tuple[Scalar, ...]], dict[int, Any]]:
+        """What several outputs of this class measure, each in its scene, (value, defined) or (value, defined, time of the
+        value), and new memories. recalled: for some of the
         outputs, by their places, (what is remembered of earlier times, the extreme so far): they may return a bound that is
         not beyond the extreme in place of the value."""
         return [_measure(output, scene) for output, scene in zip(outputs, scenes, strict=True)], {}

@@ -62,9 +62,9 @@ class Clearance(Output):
     @classmethod
     def measure_all(
         cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalled: Mapping[int, tuple[Any, Scalar]]
-    ) -> tuple[list[tuple[Scalar, Scalar]], dict[int, Any]]:
+    ) -> tuple[list[tuple[Scalar, ...]], dict[int, Any]]:
         given: list[Any] = list(outputs)
-        found: dict[int, tuple[Scalar, Scalar]] = {k: _inside(o, scenes[k]) for k, o in enumerate(given) if o.inside}
+        found: dict[int, tuple[Scalar, ...]] = {k: _inside(o, scenes[k]) for k, o in enumerate(given) if o.inside}
         pairs = {k: (o.shape_a, o.shape_b, scenes[k]) for k, o in enumerate(given) if not o.inside}
         always = {k: pair for k, pair in pairs.items() if k not in recalled}
         some = {k: pair for k, pair in pairs.items() if k in recalled}

@@ -170,7 +170,8 @@ def _searched(row: _Row, separated: Separated) -> tuple[Separation, Separation, 
         s = jnp.where(asked, 0.0, jnp.clip(between, *_inner(before[0], after[0])))
         return _Line(going, z.number + 1, s, before, after, _chosen(first, x, z.end), best, where)
 
-    none = Separation(zero, *(Vector3(zero, zero, zero),) * 3, jnp.int32(0), jnp.int32(0), zero, zero)
+    nowhere, piece = Vector3(zero, zero, zero), jnp.int32(0)
+    none = Separation(zero, nowhere, nowhere, nowhere, piece, piece, zero, zero)
     at_begin, at_end = (zero, row.distance, row.rate), (zero + 1,) * 3
     line = _Line(zero == 0, jnp.int32(0), zero + 1, at_begin, at_end, none, none, zero + 1)
     found = jax.lax.while_loop(lambda z: z.going, turn, line)
