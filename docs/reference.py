@@ -277,7 +277,7 @@ def benchmarks() -> str:
         kept.pop("made_from", None)  # identifies the measured code, for a test, not for readers
         if path.stem in _STATISTICS:
             out += _STATISTICS[path.stem](kept)
-        if "rows" not in kept:
+        if "rows" not in kept or path.stem.startswith("beside-mjx"):  # which the page on GPUs shows
             continue
         if path.stem == "loops":
             out += ["## Rows of four-bar windows\n", table(_WINDOWS, (_windows(r) for r in kept["rows"]))]

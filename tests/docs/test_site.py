@@ -96,6 +96,10 @@ def test_the_reference_is_that_of_the_code():
         "T (5)",
         "Y table 3.1",
     ]
+
+
+def test_saved_results_are_on_a_page():
+    """Of every kind that is saved beside the benchmarks."""
     assert "| forward dynamics | arm7 | float64 | 8,192 |" in reference.benchmarks()
 
 
