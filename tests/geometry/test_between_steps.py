@@ -1,5 +1,7 @@
 """The least distance of a motion lies between its steps: closed forms, fine steps, events and derivatives."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from scipy.optimize import minimize_scalar
 import jaxmbs as mbs
 from jaxmbs.study.outputs import Ball, Box, Capsule, Clearance, MinOver, Panel, Tube
 from jaxmbs.study.outputs.folding import folded
+from jaxmbs.study.problem.instants import parse
 
 STILL = (0.0, 0.0, 0.0)
 BLOCK = Box("world", size=(0.4, 0.6, 0.8))
@@ -95,12 +98,19 @@ def test_tumbling_bodies_against_fine_steps():
     shapes = Box("a", size=(0.4, 0.6, 0.8)), Panel("b", radius=0.3, length=1.5, thickness=0.02, error=0.02)
     v = jnp.array([0.3, -0.2, 1.0, 0.0, 0.0, 0.0, 0.5, 0.4, 3.0, -0.3, 0.1, 0.05])
     starts = jnp.tile(model.neutral(), (16, 1)).at[:, 7].set(2.0).at[:, 8].set(np.linspace(0.2, 1.5, 16))
-    rows = both(*shapes) | {"end": Clearance(*shapes, reduce="final")}  # which needs the distance of every row
+    late = parse("t > 100 s", {"t": "time"}, ())
+    rows = {n: replace(o, until=late) for n, o in both(*shapes).items()}  # of a window: at the steps only
+    near = parse("least < 0.2 m", {"least": "length"}, ())
+    beside = both(*shapes) | {
+        "end": Clearance(*shapes, reduce="final"),
+        "when": Clearance(*shapes, reduce="at", when=near),
+    }
     found = []
-    for dt, outputs in ((0.02, both(*shapes)), (2e-4, rows), (0.02, rows)):
+    for dt, outputs in ((0.02, beside), (2e-4, rows), (0.02, rows)):
         got = mbs.jit(lambda q, dt=dt, o=outputs: least(model, q, v, 4.0, dt, o), in_axes=0)(starts)
-        found.append([np.asarray(got[name]) for name in ("least", "least_at")])
-    (near, when), (fine, instant), (coarse, _) = found
+        found.append([np.asarray(got[name]) for name in outputs])
+    (near, when, _, at), (fine, instant), (coarse, _) = found
+    assert np.array_equal(np.isfinite(at), coarse < 0.2) and np.allclose(at[coarse < 0.2], 0.2)
     np.testing.assert_allclose(near, fine, atol=5e-6)
     assert np.abs(coarse - fine).max() > 1e-3, "the rows alone would not do"
     assert np.median(np.abs(when - instant)) < 3e-4

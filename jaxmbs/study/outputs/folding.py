@@ -6,7 +6,7 @@ The dynamics are imported when a motion is measured, so that a study can be read
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from jaxmbs.model import Mode, Model
     from jaxmbs.study.problem.criteria import Criterion
 
+Measured = tuple[Any, ...]  # the value in SI, whether it is defined, and the instant if it is not the present one
 TIME = "t"  # the time, in a condition
 EVENT_COUNTS, EVENT_TIMES = "event_counts", "event_times"  # per sample: how often each event happened, and when first
 MEMORY = "memory"  # in the carry: what outputs remember of earlier times, by name
@@ -39,15 +40,13 @@ AT_START = "at_start"  # per sample: which outputs stayed at their first value
 def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[..., Any]]:
     """(carry0, fn) for the `fold` of simulate: all outputs, from one pass over the bodies at each time."""
 
-    between = _between(outputs)
-
     def with_events(carry: Any, model: Model, t: Any, q: Any, v: Any, mode: Any, event: Any) -> Any:
-        found, memory = _measured(outputs, model, t, q, v, mode, carry)
-        on_grid = _folded(outputs, carry, found, t)
+        found, least, memory = _measured(outputs, model, t, q, v, mode, carry)
+        on_grid = _folded(outputs, carry, found, least, t)
 
         def one(name: str, o: Output) -> Any:
             # just after an event, only windows that begin with it are updated, and what is found between two times
-            here = (event == ON_GRID) | ((event == AFTER_JUMP) & o.waits(carry[name])) | (name in between)
+            here = (event == ON_GRID) | ((event == AFTER_JUMP) & o.waits(carry[name])) | (name in least)
             new = jax.tree.map(lambda new, old: jnp.where(here, new, old), on_grid[name], carry[name])
             named = {key: x for key in INSTANTS if isinstance(x := getattr(o, key), AtEvent)}
             if not named:
@@ -64,10 +63,10 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
         return with_mode(carry, model, t, q, v, None)
 
     def with_mode(carry: Any, model: Model, t: Any, q: Any, v: Any, mode: Any) -> Any:
-        found, memory = _measured(outputs, model, t, q, v, mode, carry)
-        return _folded(outputs, carry, found, t) | memory
+        found, least, memory = _measured(outputs, model, t, q, v, mode, carry)
+        return _folded(outputs, carry, found, least, t) | memory
 
-    events = at_events(outputs) or between
+    events = at_events(outputs) or _takers(outputs)
     return _start(outputs, dtype), with_events if events else with_mode if needs_mode(outputs) else fn
 
 
@@ -123,27 +122,29 @@ def staying(outputs: Mapping[str, Output], carry: Any) -> dict[str, Any]:
     return {AT_START: jnp.stack([outputs[n].stays(carry[n]) for n in names]).astype(jnp.int32)} if names else {}
 
 
-def _folded(outputs: Mapping[str, Output], carry: Any, found: Mapping[str, tuple[Any, ...]], t: Any) -> dict[str, Any]:
+def _folded(
+    outputs: Mapping[str, Output], carry: Any, found: Mapping[str, Measured], least: Mapping[str, Measured], t: Any
+) -> dict[str, Any]:
     def one(name: str, o: Output) -> Any:
         if isinstance(o.when, AtEvent):
             return carry[name]
-        *measured, instant = found[name] if len(found[name]) == 3 else (*found[name], t)
-        return o.fold(carry[name], (measured[0], measured[1]), instant, _margins(o, found, t))
+        value, defined, *instant = least[name] if name in least else found[name]
+        return o.fold(carry[name], (value, defined), *(instant or [t]), _margins(o, found, t))
 
     return {name: one(name, o) for name, o in outputs.items()}
 
 
-def _margins(o: Output, found: Mapping[str, tuple[Any, Any]], t: Any) -> Any:
+def _margins(o: Output, found: Mapping[str, Measured], t: Any) -> Any:
     """Margin of `when`, or for a window those of `from` and `until`; None for an event, and where nothing is given."""
     of = [None if isinstance(x, AtEvent) else _margin(x, found, t) for x in (o.when, o.from_, o.until)]
     return tuple(of[1:]) if o.windowed else of[0]
 
 
-def _margin(when: Criterion | None, found: Mapping[str, tuple[Any, Any]], t: Any) -> Any:
+def _margin(when: Criterion | None, found: Mapping[str, Measured], t: Any) -> Any:
     """Margin of a condition: negative until it holds, NaN where it is not defined."""
     if when is None:
         return None
-    value, defined = (t, True) if when.output == TIME else found[when.output][:2]
+    value, defined = (t, True) if when.output == TIME else found[when.output]
     value = jnp.abs(value) if when.absolute else value
     sides = [bound - value if sign[0] == "<" else value - bound for sign, bound in when.bounds]
     return jnp.where(defined, functools.reduce(jnp.minimum, sides), jnp.nan)
@@ -153,30 +154,41 @@ def _start(outputs: Mapping[str, Output], dtype: Any) -> dict[str, Any]:
     folds: dict[str, Any] = {
         name: tuple(jnp.asarray(x, dtype) for x in output.start()) for name, output in outputs.items()
     }
-    memory = {
-        name: jax.tree.map(lambda x: jnp.asarray(x, dtype), outputs[name].memory) for name in _remembering(outputs)
-    }
+    memory = {name: jax.tree.map(lambda x: jnp.asarray(x, dtype), outputs[name].memory) for name in _takers(outputs)}
     return folds | ({MEMORY: memory} if memory else {})
 
 
-def _remembering(outputs: Mapping[str, Output]) -> list[str]:
-    """Outputs that need not be measured at every time: of those with the same history the first, if only their least value
-    matters."""
-    used = {of for o in outputs.values() if isinstance(o, Combined) and not _of_least(o) for of in o.of}
-    for o in outputs.values():
-        used |= {x.output for key in INSTANTS if hasattr(x := getattr(o, key), "output")}
-    groups: dict[Output, list[str]] = {}
+def _takers(outputs: Mapping[str, Output]) -> dict[str, list[str]]:
+    """Of the histories whose least value can be found between two times, the names of the outputs that are made of it, by
+    the first output that has the history."""
+    first = _firsts(outputs)
+    found: dict[str, list[str]] = {}
     for name, o in outputs.items():
-        groups.setdefault(_history(o), []).append(name)
-    least = {n for n, o in outputs.items() if n not in used and o.memory is not None and _of_least(o)}
-    return [names[0] for names in groups.values() if least.issuperset(names)]
+        for of in o.of if isinstance(o, Combined) else (name,):
+            if of in first and outputs[of].memory is not None and _of_least(o):
+                found.setdefault(first[of], []).append(name)
+    return found
 
 
-def _between(outputs: Mapping[str, Output]) -> set[str]:
-    """Outputs whose value is the least one since the last time."""
-    histories = {_history(outputs[name]) for name in _remembering(outputs)}
-    found = {name for name, o in outputs.items() if _history(o) in histories}
-    return found | {n for n, o in outputs.items() if isinstance(o, Combined) and _of_least(o) and found & {*o.of}}
+def _firsts(outputs: Mapping[str, Output]) -> dict[str, str]:
+    """For each output that is not made of others, the first one with the same history."""
+    by_history: dict[Output, str] = {}
+    return {n: by_history.setdefault(_history(o), n) for n, o in outputs.items() if not isinstance(o, Combined)}
+
+
+def _at_present(outputs: Mapping[str, Output], takers: Mapping[str, list[str]]) -> set[str]:
+    """The outputs whose value at every time is needed, if the takers of least values are served: all others, those in
+    conditions, and those of which these are made."""
+    served = {name for names in takers.values() for name in names}
+    found = {name for name in outputs if name not in served}
+    found |= {x.output for o in outputs.values() for key in INSTANTS if hasattr(x := getattr(o, key), "output")} - {
+        TIME
+    }
+    first = _firsts(outputs)
+    made = [o for name, o in outputs.items() if isinstance(o, Combined) and name in found]
+    found |= {of for o in made for of in o.of}
+    others = [of for name in served if isinstance(o := outputs[name], Combined) for of in o.of]
+    return found | {of for of in others if first[of] not in takers}
 
 
 def _of_least(output: Output) -> bool:
@@ -188,15 +200,11 @@ def _history(output: Output) -> Output:
     return replace(output, reduce="final", unit=None, limit=None, when=None, from_=None, until=None)
 
 
-def _combined(o: Combined, found: Mapping[str, tuple[Any, ...]], t: Any) -> tuple[Any, ...]:
-    """(value, defined) or (value, defined, instant) of an output of others."""
-    of = [found[name] for name in o.of]
+def _combined(o: Combined, of: Sequence[Measured], t: Any) -> Measured:
+    """(value, defined, instant) of an output that is made of others."""
     value, defined = o.combined([(x[0], x[1]) for x in of])
-    if all(len(x) == 2 for x in of):
-        return value, defined
-    for x in of:
-        if len(x) == 3:
-            t = jnp.where(x[1] & (x[0] == value), x[2], t)
+    for own, on, *instant in of:
+        t = jnp.where(on & (own == value), instant[0], t) if instant else t
     return value, defined, t
 
 
@@ -213,8 +221,9 @@ def measured(
 
 def _measured(
     outputs: Mapping[str, Output], model: Model, t: Any, q: Any, v: Any, mode: Mode | None, carry: Mapping[str, Any]
-) -> tuple[dict[str, tuple[Scalar, Scalar]], dict[str, Any]]:
-    """The same for a fold with this carry, and the new memories as a part of the carry."""
+) -> tuple[dict[str, Measured], dict[str, Measured], dict[str, Any]]:
+    """For a fold with this carry: what the outputs measure at the present time, where that matters; of the others, the least
+    value since the last time and its instant; and the new memories, as a part of the carry. Empty carry: for `measured`."""
     from jaxmbs.dynamics.state.kinematics import link_motions
     from jaxmbs.dynamics.state.scene import TreeScene
     from jaxmbs.dynamics.state.tree import Tree
@@ -227,22 +236,35 @@ def _measured(
         joints: Any = {j: state.joint(j) for _, j in names_in(output, Kind.JOINT)}
         return Scene(t, bodies, joints, {}, (), ())
 
-    found: dict[str, Any] = {}
-    waiting: dict[type[Output], dict[Output, list[str]]] = {}
-    for name, output in outputs.items():
-        if not isinstance(output, Combined):
-            waiting.setdefault(type(output), {}).setdefault(_history(output), []).append(name)
-    memory = dict(carry.get(MEMORY, {}))
-    for kind, group in waiting.items():
-        first = [names[0] for names in group.values()]
-        new: dict[int, Any] = {}
+    takers, memory = _takers(outputs) if MEMORY in carry else {}, dict(carry.get(MEMORY, {}))
+    asked, first = _at_present(outputs, takers), _firsts(outputs)
+    by_kind: dict[type[Output], list[str]] = {}
+    for name in dict.fromkeys(first.values()):
+        by_kind.setdefault(type(outputs[name]), []).append(name)
+    present: dict[str, Measured] = {}  # by the first output with the history
+    since: dict[str, Measured] = {}
+    for kind, names in by_kind.items():
+        now = [name for name in names if any(first.get(x) == name for x in asked)]
+        some = [name for name in names if name in takers]
+        group = [_history(outputs[name]) for name in (*now, *some)]
         if issubclass(kind, OfState):
-            values = [output.of_state(state, model, mode) for output in group]  # type: ignore[attr-defined]
+            values: Any = [output.of_state(state, model, mode) for output in group]  # type: ignore[attr-defined]
         else:
-            recalled = {k: (memory[name], carry[name][0]) for k, name in enumerate(first) if name in memory}
-            values, new = kind.measure_all(list(group), [seen(output) for output in group], recalled)
-        memory |= {first[k]: x for k, x in new.items()}
-        for names, value in zip(group.values(), values, strict=True):
-            found |= dict.fromkeys(names, tuple(map(bare, value)))
-    found |= {name: _combined(o, found, t) for name, o in outputs.items() if isinstance(o, Combined)}
-    return {name: found[name] for name in outputs}, {MEMORY: memory} if memory else {}
+            most = (functools.reduce(jnp.maximum, [carry[x][0] for x in takers[name]]) for name in some)
+            recalled = {len(now) + k: (memory[name], x) for k, (name, x) in enumerate(zip(some, most, strict=True))}
+            values, new = kind.measure_all(group, [seen(output) for output in group], recalled)
+            memory |= {some[k - len(now)]: x for k, x in new.items()}
+        values = [tuple(map(bare, value)) for value in values]
+        present |= dict(zip(now, values, strict=False))
+        since |= dict(zip(some, values[len(now) :], strict=True))
+    found = {n: present[first[n]] for n in asked if n in first}
+    found |= {
+        n: o.combined([found[x] for x in o.of]) for n, o in outputs.items() if isinstance(o, Combined) and n in asked
+    }
+    least: dict[str, Measured] = {}
+    for name in dict.fromkeys(x for names in takers.values() for x in names):
+        o = outputs[name]
+        of = o.of if isinstance(o, Combined) else (name,)
+        each = [since[first[x]] if first[x] in since else found[x] for x in of]
+        least[name] = _combined(o, each, t) if isinstance(o, Combined) else each[0]
+    return {name: found[name] for name in outputs if name in asked}, least, {MEMORY: memory} if memory else {}
