@@ -129,7 +129,7 @@ def _folded(
         if isinstance(o.when, AtEvent):
             return carry[name]
         value, defined, *instant = least[name] if name in least else found[name]
-        return o.fold(carry[name], (value, defined), *(instant or [t]), _margins(o, found, t))
+        return o.fold(carry[name], (value, defined), instant[0] if instant else t, _margins(o, found, t))
 
     return {name: one(name, o) for name, o in outputs.items()}
 
