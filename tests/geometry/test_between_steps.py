@@ -11,7 +11,9 @@ from scipy.optimize import minimize_scalar
 import jaxmbs as mbs
 from jaxmbs.study.outputs import Ball, Box, Capsule, Clearance, MinOver, Panel, Tube
 from jaxmbs.study.outputs.folding import folded
+from jaxmbs.study.outputs.least import Memory, least_distances
 from jaxmbs.study.problem.instants import parse
+from tests.geometry.test_distance import Scene
 
 STILL = (0.0, 0.0, 0.0)
 BLOCK = Box("world", size=(0.4, 0.6, 0.8))
@@ -142,3 +144,15 @@ def test_a_throw_over_an_edge_and_its_derivatives():
     _, slope = mbs.jit(lambda x: jax.jvp(fn, (x,), (jnp.array(along),)))(x)
     np.testing.assert_allclose(slope[0], slopes @ along, atol=1e-7)
     np.testing.assert_allclose(mbs.jit(jax.grad(lambda x: fn(x)[0]))(x), slopes, atol=1e-7)
+
+
+def test_a_ball_that_comes_and_goes_within_a_step():
+    """At both steps it is in the same place, farther away than before: only its velocities tell that it comes near."""
+    shapes, there = (Box("a", size=(1.0, 1.0, 1.0)), Ball("b", radius=0.1)), (1.6, 0.0, 0.0)
+    placed = (*np.eye(3).ravel(), *there)
+    memory = Memory.none()._replace(
+        time=0.0, placed=placed, searched=placed, rates=(*(0.0,) * 9, -2.4, 0.0, 0.0), gap=1.0, ahead=1.0, passed=1.0
+    )
+    now = Scene(np.eye(3), there, t=1.0, moving=(2.4, 0.0, 0.0))
+    ((value, t),), _ = jax.jit(lambda m: least_distances([(*shapes, now)], [m], [0.5]))(memory)
+    assert float(value) == approx(0.4, abs=1e-9) and float(t) == approx(0.5, abs=1e-6)
