@@ -9,6 +9,7 @@ from pytest import approx
 from scipy.optimize import minimize_scalar
 
 import jaxmbs as mbs
+import jaxmbs.study.outputs.least as module
 from jaxmbs.study.outputs import Ball, Box, Capsule, Clearance, MinOver, Panel, Tube
 from jaxmbs.study.outputs.folding import folded
 from jaxmbs.study.outputs.least import Memory, least_distances
@@ -94,8 +95,9 @@ def test_between_the_bounces_of_a_ball():
     assert float(x["any"]) == float(x["least"]) and float(x["then"]) == float(x["least_at"])
 
 
-def test_tumbling_bodies_against_fine_steps():
-    """Sixteen motions with coarse steps, against the least of the rows of steps a hundred times finer."""
+def test_tumbling_bodies_against_fine_steps(monkeypatch):
+    """Sixteen motions with coarse steps, against the least of the rows of steps a hundred times finer; and what is not
+    computed because of bounds leaves the least distance as it is."""
     model = flying("a", "b")
     shapes = Box("a", size=(0.4, 0.6, 0.8)), Panel("b", radius=0.3, length=1.5, thickness=0.02, error=0.02)
     v = jnp.array([0.3, -0.2, 1.0, 0.0, 0.0, 0.0, 0.5, 0.4, 3.0, -0.3, 0.1, 0.05])
@@ -107,11 +109,19 @@ def test_tumbling_bodies_against_fine_steps():
         "end": Clearance(*shapes, reduce="final"),
         "when": Clearance(*shapes, reduce="at", when=near),
     }
-    found = []
-    for dt, outputs in ((0.02, beside), (2e-4, rows), (0.02, rows)):
+    found, bound = [], module._bound
+    for dt, outputs, bounded in (
+        (0.02, beside, True),
+        (2e-4, rows, True),
+        (0.02, rows, True),
+        (0.02, both(*shapes), False),
+    ):
+        if not bounded:
+            monkeypatch.setattr(module, "_bound", lambda *of: bound(*of)._replace(least=jnp.asarray(-jnp.inf)))
         got = mbs.jit(lambda q, dt=dt, o=outputs: least(model, q, v, 4.0, dt, o), in_axes=0)(starts)
         found.append([np.asarray(got[name]) for name in outputs])
-    (near, when, _, at), (fine, instant), (coarse, _) = found
+    (near, when, _, at), (fine, instant), (coarse, _), (every, _) = found
+    np.testing.assert_allclose(near, every, rtol=1e-9)
     assert np.array_equal(np.isfinite(at), coarse < 0.2) and np.allclose(at[coarse < 0.2], 0.2)
     np.testing.assert_allclose(near, fine, atol=5e-6)
     assert np.abs(coarse - fine).max() > 1e-3, "the rows alone would not do"

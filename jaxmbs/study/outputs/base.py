@@ -117,10 +117,10 @@ class Output(Described):
     def measure_all(
         cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalled: Mapping[int, tuple[Any, Scalar]]
     ) -> tuple[list[tuple[Scalar, ...]], dict[int, Any]]:
-        """What several outputs of this class measure, each in its scene, (value, defined) or (value, defined, time of the
-        value), and new memories. recalled: for some of the
-        outputs, by their places, (what is remembered of earlier times, the extreme so far): they may return a bound that is
-        not beyond the extreme in place of the value."""
+        """What several outputs of this class measure, each in its scene, as (value, defined) or (value, defined, instant of
+        the value), and new memories. recalled: for some of the outputs, by their places, (what is remembered of earlier
+        times, the extreme so far): they may return the extreme since the last time in place of the present value, and where
+        that is not beyond the extreme so far, a bound that is not beyond it either."""
         return [_measure(output, scene) for output, scene in zip(outputs, scenes, strict=True)], {}
 
     @property

@@ -29,8 +29,8 @@ class Clearance(Output):
     nearest convex pieces of the shapes. Where pieces overlap, minus the gap may be more than the shortest displacement that
     separates them. Inside, it is found from the corners of the first shape.
 
-    The least gap of a whole run, and its time, are found between the steps too, where the bodies move on cubics; for an
-    event at which velocities jump, up to it and from it on. Elsewhere (in a window, inside) the gap counts at the steps.
+    The least gap of a whole run, and its time, are found between the steps too. There the bodies move on cubics; a step in
+    which velocities jump at an event is divided there. In a window, or inside, the gap counts at the steps only.
     """
 
     always_defined: ClassVar[bool] = False

@@ -179,16 +179,11 @@ def _firsts(outputs: Mapping[str, Output]) -> dict[str, str]:
 def _at_present(outputs: Mapping[str, Output], takers: Mapping[str, list[str]]) -> set[str]:
     """The outputs whose value at every time is needed, if the takers of least values are served: all others, those in
     conditions, and those of which these are made."""
-    served = {name for names in takers.values() for name in names}
-    found = {name for name in outputs if name not in served}
-    found |= {x.output for o in outputs.values() for key in INSTANTS if hasattr(x := getattr(o, key), "output")} - {
-        TIME
-    }
-    first = _firsts(outputs)
-    made = [o for name, o in outputs.items() if isinstance(o, Combined) and name in found]
-    found |= {of for o in made for of in o.of}
-    others = [of for name in served if isinstance(o := outputs[name], Combined) for of in o.of]
-    return found | {of for of in others if first[of] not in takers}
+    first, served = _firsts(outputs), {name for names in takers.values() for name in names}
+    conditions = {x.output for o in outputs.values() for key in INSTANTS if hasattr(x := getattr(o, key), "output")}
+    found = ({*outputs} - served) | (conditions - {TIME})
+    made = [(name, of) for name, o in outputs.items() if isinstance(o, Combined) for of in o.of]
+    return found | {of for name, of in made if name in found or first[of] not in takers}
 
 
 def _of_least(output: Output) -> bool:
@@ -238,13 +233,14 @@ def _measured(
 
     takers, memory = _takers(outputs) if MEMORY in carry else {}, dict(carry.get(MEMORY, {}))
     asked, first = _at_present(outputs, takers), _firsts(outputs)
+    wanted = {first[name] for name in asked if name in first}
     by_kind: dict[type[Output], list[str]] = {}
     for name in dict.fromkeys(first.values()):
         by_kind.setdefault(type(outputs[name]), []).append(name)
     present: dict[str, Measured] = {}  # by the first output with the history
     since: dict[str, Measured] = {}
     for kind, names in by_kind.items():
-        now = [name for name in names if any(first.get(x) == name for x in asked)]
+        now = [name for name in names if name in wanted]
         some = [name for name in names if name in takers]
         group = [_history(outputs[name]) for name in (*now, *some)]
         if issubclass(kind, OfState):

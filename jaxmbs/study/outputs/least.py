@@ -13,7 +13,8 @@ import numpy as np
 
 from jaxmbs.geometry import Before, Separation
 from jaxmbs.geometry.tables import choose
-from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.simulate.locating import chosen
+from jaxmbs.spatial import Vector3
 from jaxmbs.study.outputs.gap import Pair, Separated, differentiable, on_second, over_pairs
 from jaxmbs.study.outputs.path import ZERO, Numbers, Path, placement, point, rates
 from jaxmbs.study.outputs.shapes import Shape
@@ -66,7 +67,7 @@ def least_distances(
     velocities of both: their corners bound the gaps, and where the distance falls at the first time and grows at the
     second, the instant between is found at which it is least.
     """
-    paths, steps = zip(*(_path(pair, m) for pair, m in zip(pairs, memories, strict=True)), strict=True)
+    paths, arriving, steps = zip(*(_path(pair, m) for pair, m in zip(pairs, memories, strict=True)), strict=True)
     fixed, spans = jax.lax.stop_gradient((paths, steps))
     far, bounds, rows = [], [], []
     for (_, b, _), m, path, h, x in zip(pairs, memories, fixed, spans, least, strict=True):
@@ -85,25 +86,24 @@ def least_distances(
         value = jnp.where(best.gap > start.enough, start.enough, differentiable(best, path.at(s)))
         t = jnp.asarray(pairs[k][2].t)
         out.append((jnp.where(far[k], bounds[k], value), jnp.where(far[k], t, t - (1 - s) * steps[k])))
-        new.append(_remembered(pairs[k], memories[k], rows[k], far[k], end))
+        last = memories[k]._replace(time=t, placed=path.end, rates=arriving[k])
+        new.append(_remembered(last, rows[k], far[k], end))
     return out, new
 
 
-def _remembered(pair: Pair, m: Memory, row: _Row, far: Scalar, end: Separation) -> Memory:
-    """The new memory of a pair. far: whether nothing was computed; end: the separation now."""
-    a, b, scene = pair
-    start, path = row.start, row.path
-    placed, rate = placement(a.body, b.body, scene), rates(a.body, b.body, scene)
+def _remembered(m: Memory, row: _Row, far: Scalar, end: Separation) -> Memory:
+    """A memory with the last search, and with what was computed now. far: nothing was; end: the separation now."""
+    start, placed = row.start, row.path.end
     unknown = far | (end.gap > start.exact)
-    growing = end.normal @ point(jax.lax.stop_gradient(rate), on_second(end, path.end))
-    distance, growing = (jnp.where(unknown, jnp.nan, x) for x in (end.gap, growing))
-    now = m._replace(time=jnp.asarray(scene.t), placed=placed, rates=rate, distance=distance, rate=growing)
+    growing = end.normal @ point(jax.lax.stop_gradient(m.rates), on_second(end, placed))
+    distance, rate = (jnp.where(unknown, jnp.nan, x) for x in (end.gap, growing))
+    now = m._replace(distance=distance, rate=rate)
     gap, ahead = (jnp.minimum(x, end.passed) for x in (end.gap, end.ahead))
     fresh = now._replace(
-        searched=path.end, steps=0.0, displacement=start.displacement, gap=gap, ahead=ahead, passed=end.passed,
+        searched=placed, steps=0.0, displacement=start.displacement, gap=gap, ahead=ahead, passed=end.passed,
         piece_b=end.piece_b,
     )  # fmt: skip
-    return jax.tree.map(lambda x, y: jnp.where(far, x, y), now._replace(steps=m.steps + 1), fresh)
+    return chosen(far, now._replace(steps=m.steps + 1), fresh)
 
 
 class _Row(NamedTuple):
@@ -151,14 +151,13 @@ def _searched(row: _Row, separated: Separated) -> tuple[Separation, Separation, 
         first = z.number == 0
         exact, enough = (jnp.where(first, x, jnp.inf) for x in (start.exact, start.enough))
         placed = path.at(z.s)
-        x = separated(
-            placed, Before(exact, enough, start.displacement, jnp.where(first, start.piece_b, z.best.piece_b))
-        )
+        piece_b = jnp.where(first, start.piece_b, z.best.piece_b)
+        x = separated(placed, Before(exact, enough, start.displacement, piece_b))
         here = z.s, jnp.minimum(x.gap, x.passed), x.normal @ point(path.rate(z.s), on_second(x, placed))
         ends = first | ((z.s > 0) & (here[2] >= 0))
         before, after = choose(ends, z.before, here), choose(ends, here, z.after)
         better = first | (x.gap < z.best.gap)
-        best, where = _chosen(better, x, z.best), jnp.where(better, z.s, z.where)
+        best, where = chosen(better, x, z.best), jnp.where(better, z.s, z.where)
         # the distance changes by no more than the motion: it cannot have been less than the known ones if these suffice
         lowest = (jnp.where(jnp.isnan(before[1]), least, before[1]) + after[1] - row.length) / 2
         asked = first & jnp.isnan(before[1])
@@ -168,7 +167,7 @@ def _searched(row: _Row, separated: Separated) -> tuple[Separation, Separation, 
         kink = z.number % 3 == 2
         between = jnp.where(kink, _crossing(before, after)[0], _of_cubic(before, after))
         s = jnp.where(asked, 0.0, jnp.clip(between, *_inner(before[0], after[0])))
-        return _Line(going, z.number + 1, s, before, after, _chosen(first, x, z.end), best, where)
+        return _Line(going, z.number + 1, s, before, after, chosen(first, x, z.end), best, where)
 
     nowhere, piece = Vector3(zero, zero, zero), jnp.int32(0)
     none = Separation(zero, nowhere, nowhere, nowhere, piece, piece, zero, zero)
@@ -201,31 +200,34 @@ def _crossing(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> tuple[Sc
 
 def _bound(shape: Shape, m: Memory, now: Numbers) -> _Bound:
     """What the last search tells of a placement near that of it."""
-    box = shape.union.tree.boxes
-    middle, reach = Vector3.of(box.middles[0].tolist()), _reach(shape)
-    turned = Matrix3(*now[:9]) - Matrix3(*m.searched[:9])
-    displacement = point(now, middle) - point(m.searched, middle)
-    moved = displacement.norm()
-    planned = Vector3(*m.displacement)
+    displacement, turning = _change(shape, m.searched, now)
+    moved, planned = displacement.norm(), Vector3(*m.displacement)
     square = planned @ planned
     share = jnp.clip(planned @ displacement / jnp.where(square > 0, square, 1.0), 0.0, 1.0)
     beside = (displacement - planned * share).norm()
     # the least of gaps that change linearly with the displacement is concave
     along = (1 - share) * m.gap + share * m.ahead - beside
-    turning = reach * _size(turned)
-    size = reach + middle.norm() + Vector3(*now[9:]).norm()
+    size = _reach(shape) + _middle(shape).norm() + Vector3(*now[9:]).norm()
     least = jnp.minimum(jnp.maximum(along, m.gap - moved), m.passed - moved)
     return _Bound(least - turning - 32 * jnp.finfo(size.dtype).eps * size, moved + turning, displacement)
 
 
 def _length(shape: Shape, path: Path) -> Scalar:
     """[m] The length of the longest path of a point of a shape at most."""
-    middle, corners = Vector3.of(shape.union.tree.boxes.middles[0].tolist()), path.corners()
-    found = []
-    for a, b in itertools.pairwise(corners):
-        turned = Matrix3(*b[:9]) - Matrix3(*a[:9])
-        found.append((point(b, middle) - point(a, middle)).norm() + _reach(shape) * _size(turned))
-    return 3 * functools.reduce(jnp.maximum, found)
+    changes = [_change(shape, *ends) for ends in itertools.pairwise(path.corners())]
+    return 3 * functools.reduce(jnp.maximum, [x.norm() + turning for x, turning in changes])
+
+
+def _change(shape: Shape, before: Numbers, now: Numbers) -> tuple[Vector3, Scalar]:
+    """The displacement [m] of a shape's middle between two placements, and how far other points move at most relative to
+    it [m]. That is a convex function of the difference of the matrices, which need not be rotations."""
+    turned = sum((x - y) ** 2 for x, y in zip(now[:9], before[:9], strict=True))
+    middle = _middle(shape)
+    return point(now, middle) - point(before, middle), _reach(shape) * jnp.sqrt(turned / 2)
+
+
+def _middle(shape: Shape) -> Vector3:
+    return Vector3.of(shape.union.tree.boxes.middles[0].tolist())
 
 
 def _reach(shape: Shape) -> float:
@@ -233,22 +235,12 @@ def _reach(shape: Shape) -> float:
     return float(np.linalg.norm(shape.union.tree.boxes.halves[0]))
 
 
-def _size(x: Matrix3) -> Scalar:
-    """The largest factor by which a difference of two rotations stretches a vector; of other matrices, a convex function
-    of them."""
-    return jnp.sqrt(sum(y * y for y in x) / 2)
-
-
-def _path(pair: Pair, m: Memory) -> tuple[Path, Scalar]:
-    """The path since the last time, and how long it took [s]; before the first time, a point."""
+def _path(pair: Pair, m: Memory) -> tuple[Path, Numbers, Scalar]:
+    """The path since the last time, the rates at its end, and how long it took [s]; before the first time, a point."""
     a, b, scene = pair
     placed, rate, t = placement(a.body, b.body, scene), rates(a.body, b.body, scene), jnp.asarray(scene.t)
     first = jnp.isnan(m.time)
     h = jnp.where(first, 0.0, t - jnp.where(first, t, m.time))
     begin = choose(first, placed, m.placed)
     leaving = choose(first, ZERO, tuple(h * x for x in m.rates))
-    return Path(begin, leaving, placed, tuple(h * x for x in rate)), h
-
-
-def _chosen(which: Any, yes: Any, no: Any) -> Any:
-    return jax.tree.map(lambda x, y: jnp.where(which, x, y), yes, no)
+    return Path(begin, leaving, placed, tuple(h * x for x in rate)), rate, h

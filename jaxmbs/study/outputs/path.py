@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxmbs.geometry.tables import choose
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.spatial import ZERO3, Matrix3, Vector3
 from jaxmbs.spatial.known import bare
@@ -50,16 +51,14 @@ class Path(NamedTuple):
     arriving: Numbers
 
     def at(self, s: Scalar) -> Numbers:
-        """The placement: at s = 1 exactly the last one; between, its rotation is that of the polynomials to rounding,
-        because a matrix near a rotation is replaced by the rotation next to it."""
+        """The placement: at s = 1 exactly the last one; between, with the matrix of the polynomials after a step of Newton's
+        method towards the nearest rotation."""
         r = 1 - s
         weights = (1 + 2 * s) * r * r, s * r * r, s * s * (3 - 2 * s), -(s * s * r)
         x = self._sum(weights)
         R = Matrix3(*x[:9])
-        product = R.T @ R
-        upright = tuple(1.5 * a - 0.5 * b for a, b in zip(R, R @ product, strict=True))
-        between = s < 1
-        return tuple(jnp.where(between, a, b) for a, b in zip((*upright, *x[9:]), self.end, strict=True))
+        rotation = tuple(1.5 * a - 0.5 * b for a, b in zip(R, R @ (R.T @ R), strict=True))
+        return choose(s < 1, (*rotation, *x[9:]), self.end)
 
     def rate(self, s: Scalar) -> Numbers:
         """The derivative with respect to s."""
