@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from jaxmbs import absolute as absolute
 from jaxmbs import design as design
+from jaxmbs import flexible as flexible
 from jaxmbs import library as library
 from jaxmbs import study as study
 from jaxmbs import textbook as textbook
@@ -40,6 +41,7 @@ from jaxmbs.io import from_urdf as from_urdf
 from jaxmbs.io import load as load
 from jaxmbs.io import save as save
 from jaxmbs.model import BodyPoses as BodyPoses
+from jaxmbs.model import FlexiblePart as FlexiblePart
 from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mode as Mode
 from jaxmbs.model import Model as Model

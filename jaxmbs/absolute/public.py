@@ -26,7 +26,7 @@ from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates, Vector, shape_of
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
-from jaxmbs.model.singular_mass import refuse_armature
+from jaxmbs.model.singular_mass import refuse_armature, refuse_flexible
 
 
 def coordinates(
@@ -214,6 +214,7 @@ def _check(model: Model, mode: Mode | None, base: MovingBase | None, planar: boo
         )
     if base is not None and planar:
         raise ModelError("absolute coordinates in a plane cannot have a moving base; use planar=False")
+    refuse_flexible(model, "absolute coordinates")
     refuse_armature(model, "absolute coordinates", "use mbs.forward_dynamics or mbs.constrained_dynamics")
     arcs(model.structure)
 

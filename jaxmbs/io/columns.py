@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.names import file_in
 from jaxmbs.io.tables import Column
+from jaxmbs.model import FlexiblePart, ModelError
 
 
 def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) -> list[np.ndarray]:
@@ -49,7 +50,7 @@ def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) ->
 
 def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, bytes]:
     """Put columns of files in the place of the tables { file, column, factor } in the tables [mechanism] of `data`, and
-    return the contents of these files by name. Raises InputError with the path of every key that is wrong."""
+    parts in the place of their files, and return the contents of these files by name. Raises InputError with the path of every key that is wrong."""
     contents: dict[str, bytes] = {}
     problems: list[Problem] = []
     for place, key, path in list(_places(data.get("mechanism"), ("mechanism",))):
@@ -63,9 +64,26 @@ def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> d
             problems += error.problems
         except ValueError as error:
             problems.append(Problem(where, str(error)))
+    for place, where in _parts(data.get("mechanism")):
+        try:
+            source = file_in(folder, place["part"], where, trust)
+            contents[source.name] = _content(source)
+            place["part"] = FlexiblePart.read(contents[source.name], source.name)
+        except InputError as error:
+            problems += error.problems
+        except (ValueError, ModelError) as error:
+            problems.append(Problem(where, str(error)))
     if problems:
         raise InputError(problems)
     return contents
+
+
+def _parts(mechanism: Any) -> Iterator[tuple[Any, str]]:
+    """(table, key) of the flexible bodies that name the file of their part."""
+    tables = mechanism.get("flexible_bodies") if isinstance(mechanism, dict) else None
+    for k, table in enumerate(tables if isinstance(tables, list) else ()):
+        if isinstance(table, dict) and isinstance(table.get("part"), str):
+            yield table, dotted(("mechanism", "flexible_bodies", k, "part"))
 
 
 def _places(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[Any, Any, tuple[str | int, ...]]]:
@@ -80,9 +98,13 @@ def _places(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[Any, Any,
 
 def _numbers(source: Path, table: Column, contents: dict[str, bytes]) -> list[float]:
     if source.name not in contents:
-        try:
-            contents[source.name] = source.read_bytes()
-        except OSError as error:
-            raise ValueError(f'"{source.name}" cannot be read from the folder of the file: {error.strerror}') from None
+        contents[source.name] = _content(source)
     (found,) = columns(contents[source.name], source.name, [table.column])
     return (found * table.factor).tolist()
+
+
+def _content(source: Path) -> bytes:
+    try:
+        return source.read_bytes()
+    except OSError as error:
+        raise ValueError(f'"{source.name}" cannot be read from the folder of the file: {error.strerror}') from None

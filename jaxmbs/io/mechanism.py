@@ -6,14 +6,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import create_model
+from pydantic import PlainValidator, create_model
 
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
 from jaxmbs.io.tables import Name, Number, Numbers, Table, stated
-from jaxmbs.model import ModelError
+from jaxmbs.model import FlexiblePart, ModelError
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from jaxmbs.model import Mechanism, Model
 
 
+def _part(x: Any) -> FlexiblePart:
+    if not isinstance(x, FlexiblePart):
+        raise ValueError(f"needs the name of a file, got {x!r}")
+    return x
+
+
 class Named(Made):
     name: Name = stated("name", "name of the element; its numbers are called NAME.FIELD")
 
@@ -34,6 +40,20 @@ class Named(Made):
 class BodyTable(Named):
     def add(self, mech: Mechanism) -> None:
         mech.add_body(self.name, **_fields(self.build()))
+
+
+class FlexibleTable(Table):
+    """A body that deforms by small amounts about its floating frame."""
+
+    name: Name = stated("name", "name of the body, of its modal coordinates, and of its stiffness")
+    part: Annotated[Any, PlainValidator(_part)] = stated("file name", "its part, a file of FlexiblePart.save beside this one")
+    damping: Number | Numbers = stated(
+        "number or list of numbers", "damping of each mode, as a fraction of critical damping", default=0.01
+    )
+    order: int = stated("1 or 2", "order of the inertia of the deformed body in the modal coordinates", default=1)
+
+    def add(self, mech: Mechanism) -> None:
+        mech.add_flexible_body(self.name, self.part, self.damping, order=self.order)
 
 
 class JointTable(Named):
@@ -124,7 +144,9 @@ class MechanismBase(Made):
             raise InputError(Problem("mechanism", str(error))) from error
 
 
-ELEMENTS = ("bodies", "joints", "loops", "forces", "constraints", "sensors", "controllers", "events", "visuals")
+ELEMENTS = (
+    "bodies", "flexible_bodies", "joints", "loops", "forces", "constraints", "sensors", "controllers", "events", "visuals",
+)  # fmt: skip
 
 
 @functools.cache
@@ -146,7 +168,8 @@ def mechanism_table(known: Classes) -> Any:
         "MechanismTable",
         __base__=table_of(Surroundings, known, base=MechanismBase, typed=False),
         __doc__=MechanismBase.__doc__,
-        bodies=some(table_of(Body, known, base=BodyTable, typed=False), "rigid bodies", 1),
+        bodies=some(table_of(Body, known, base=BodyTable, typed=False), "rigid bodies"),
+        flexible_bodies=some(FlexibleTable, "flexible bodies"),
         joints=some(any_joint(further=(Hinge,), base=JointTable), "joints of the tree", 1),
         loops=some(any_joint(further=(Closure,), base=LoopTable), "cut joints, which close loops"),
         forces=some(any_of(Force, known, base=ForceTable), "force elements"),

@@ -32,7 +32,7 @@ def rows_at(
     The residual of a nonholonomic row is 0.
     """
     s, values = model.structure, values or model.values()
-    placed, columns, paths = _placed(s, values, q, t)
+    placed, paths = _placed(s, values, q, t)
     residuals, jacobian = [], []
     for site in sites(s):
         if site.is_function:
@@ -53,8 +53,10 @@ def rows_at(
             residuals += [every[k].residual for k in site.kept]
             for row, r in zip(J, site.kept, strict=True):
                 F = b.force_to_parent(every[r].wrench)
-                for k in first ^ second:
-                    row[k] = (columns[k] @ F) * (1 if k in second else -1)
+                for path, sign in ((first, -1), (second, 1)):
+                    for k, S in path.items():
+                        if first.get(k) is not second.get(k):
+                            row[k] += (S @ F) * sign
         jacobian += J
     gaps = np.array([0.0 if x is None else x for x in residuals], float)
     holonomic = np.array([x is not None for x in residuals], bool)
@@ -63,19 +65,22 @@ def rows_at(
 
 def _placed(
     s: Structure, values: Values, q: Coordinates, t: float
-) -> tuple[dict[str, Transform], list[Motion], dict[str, frozenset[int]]]:
-    """(placements of the bodies in the world, twist of each degree of freedom in the world frame, for each body the
-    indices of the degrees of freedom that move it)."""
-    placed, columns, paths = {WORLD: IDENTITY}, [], {WORLD: frozenset[int]()}
-    for link, own_q in zip(s.links, q, strict=True):
-        m = link.joint.motion(values.of(link.name, link.joint.numbers), own_q, [0.0] * link.joint.nv, t)
+) -> tuple[dict[str, Transform], dict[str, dict[int, Motion]]]:
+    """(placements of the bodies in the world, for each body its twist per degree of freedom that moves it, in the world
+    frame)."""
+    placed: dict[str, Transform] = {WORLD: IDENTITY}
+    paths: dict[str, dict[int, Motion]] = {WORLD: {}}
+    for link, own_q, along in zip(s.links, q, s.motion_v, strict=True):
+        of_motion = q[link.parent] if link.joint.follows else own_q
+        m = link.joint.motion(
+            values.of(link.name, link.joint.numbers), of_motion, [0.0] * (along.stop - along.start), t
+        )
         parent = s.links[link.parent].body if link.parent >= 0 else WORLD
         W = placed[parent] @ values.pose(f"{link.name}.parent_pose") @ m.placement
-        own = range(len(columns), len(columns) + link.joint.nv)
-        columns += [W.motion_to_parent(S) for S in m.S]
+        own = {} if link.joint.elastic else {k: W.motion_to_parent(S) for k, S in enumerate(m.S, along.start)}
         placed[link.body] = W @ values.pose(f"{link.name}.child_pose").inverse()
-        paths[link.body] = paths[parent] | frozenset(own)
-    return placed, columns, paths
+        paths[link.body] = paths[parent] | own
+    return placed, paths
 
 
 def near_neutral(s: Structure, dice: random.Random, reach: float) -> list[list[float]]:
@@ -87,6 +92,9 @@ def moved(model: Model, q: Coordinates, step: np.ndarray, values: Values) -> lis
     """The configuration after a first-order step along a tangent vector (nv,)."""
     s, out = model.structure, []
     for link, own, part in zip(s.links, q, s.v_slices, strict=True):
+        if not link.joint.nq:
+            out.append(own)
+            continue
         v = step[part].tolist()
         motion = link.joint.motion(values.of(link.name, link.joint.numbers), own, v, 0.0)
         out.append([c + r for c, r in zip(own, link.joint.rates(own, v, motion), strict=True)])

@@ -16,10 +16,13 @@ from jaxmbs.model.control.sensors import HELD
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import Action, Arming, Condition
 from jaxmbs.model.fields import STATES, Declared, Element, check_together, numbers_of
+from jaxmbs.model.flexible import FlexiblePart, cleaned, shape_integrals
 from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces.base import Force
+from jaxmbs.model.forces.modal_stiffness import ModalStiffness
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.joints.base import Joint
+from jaxmbs.model.joints.elastic import ElasticModes, FlexibleNode
 from jaxmbs.model.joints.prismatic import Prismatic
 from jaxmbs.model.joints.releasable import released
 from jaxmbs.model.model import Model, read_only
@@ -145,6 +148,52 @@ class Mechanism:
             direction = tuple(float(i == k) for i in range(3))
             pose = parent_pose if k == 0 else Hinge.parent_pose
             self.add_joint(f"{name}_{axis}", Prismatic(direction), on[k], on[k + 1], parent_pose=pose)
+
+    def add_flexible_body(
+        self,
+        name: str,
+        part: FlexiblePart,
+        damping: Number | Vector = 0.01,
+        damping_matrix: Rows | None = None,
+        order: int = 1,
+    ) -> None:
+        """Add a body that deforms by small amounts about its floating frame, the frame of the body `name`.
+
+        part: its modes and shape integrals, from `jaxmbs.flexible`; damping: of each mode, as a fraction of critical
+        damping, one number or one for each mode; damping_matrix (n, n) [1/s]: further damping between modes, None for none;
+        order: 1 takes the inertia of the deformed body to first order in the modal coordinates, 2 also to second order.
+
+        The modal coordinates are those of the joint `name`, "<name>.mode[k]"; its rates belong to v. Each node of the
+        part is a massless body "<name>_<node>" that moves with the deformed body; joints, force elements, constraints and
+        shapes attach there, or to the body `name` itself, whose frame does not move relative to the undeformed body. The
+        body "<name>_modes" between them carries what the modes move. Frequencies and damping are the parameters
+        "<name>.frequency" [Hz] and "<name>.damping".
+
+        Displacements should remain small, a tenth of the length of the body at most, and forces along a beam do not change
+        its bending stiffness: the stiffening of a beam that spins fast is not included.
+
+        >>> mech = mbs.Mechanism("boom", gravity=(0, 0, -9.81))
+        >>> part = mbs.flexible.beam(length=2.0, mass=1.5, bending=(40.0, 90.0), torsion=10.0, modes=2)
+        >>> mech.add_flexible_body("boom", part, damping=0.005)
+        >>> mech.add_joint("root", mbs.Revolute((0, 0, 1)), "world", "boom")
+        >>> mech.build().coordinates[1].name
+        'boom.mode[0]'
+        """
+        if not isinstance(part, FlexiblePart):
+            raise ModelError(f"flexible body {name!r}: {part!r} is not a part; pass one from jaxmbs.flexible")
+        if order not in (1, 2):
+            raise ModelError(f"flexible body {name!r}: order is {order!r}; pass 1 or 2")
+        carrier = f"{name}_modes"
+        self.add_body(name, part.mass, cleaned(part.com), cleaned(part.inertia))
+        self.add_body(carrier)
+        self.add_joint(name, ElasticModes(**shape_integrals(part, order)), name, carrier)
+        for node, at, u, w in zip(part.nodes, part.positions, part.displacements, part.rotations, strict=True):
+            moving = FlexibleNode(part.modes, cleaned(u).T.reshape(-1), cleaned(w).T.reshape(-1))
+            self.add_body(f"{name}_{node}")
+            self.add_joint(f"{name}_{node}", moving, carrier, f"{name}_{node}", Pose(cleaned(at)))
+        ratios = np.broadcast_to(np.asarray(damping, float), (part.modes,))
+        matrix = (0.0,) if damping_matrix is None else np.asarray(damping_matrix, float).reshape(-1)
+        self.add_force(name, ModalStiffness(name, part.frequency, ratios, matrix))
 
     def add_force(self, name: str, element: Force) -> None:
         """Add a force element; its numbers become parameters "<name>.<field>". Some elements, such as Slosh, add bodies and

@@ -33,6 +33,11 @@ def check_moves_mass(model: Model) -> None:
         body = body.to_parent(child.inverse())
         rigid[i] += body
         articulated[i] += body.articulated()
+        if link.joint.elastic or link.joint.follows:  # modes have mass; here the body is taken as rigid
+            X = values.pose(f"{s.links[link.parent].name}.child_pose").inverse() @ values.pose(f"{link.name}.parent_pose")
+            rigid[link.parent] += rigid[i].to_parent(X)
+            articulated[link.parent] += articulated[i].to_parent(X)
+            continue
         if link.joint.nv and not any((rigid[i].mass, *rigid[i].inertia, values[f"{link.name}.armature"])):
             raise _massless(link.name, link.body)
         if not numeric:
@@ -73,6 +78,16 @@ def refuse_armature(model: Model, where: str, remedy: str) -> None:
     """Raise ModelError if a joint has armature, for methods that use only the bodies' inertias."""
     if geared := armature(model):
         raise ModelError(f"{where}: joint {geared!r} has armature, which this method does not support; {remedy}")
+
+
+def refuse_flexible(model: Model, where: str) -> None:
+    """Raise ModelError if there is a flexible body, for methods that know rigid bodies only."""
+    for link in model.structure.links:
+        if link.joint.elastic:
+            raise ModelError(
+                f"{where}: body {link.name!r} is flexible, which this method does not support; use mbs.forward_dynamics or "
+                "mbs.constrained_dynamics"
+            )
 
 
 def _massless(joint: str, body: str) -> ModelError:

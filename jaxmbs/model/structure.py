@@ -210,6 +210,21 @@ class Structure:
         return _slices(link.joint.nv for link in self.links)
 
     @cached_property
+    def motion_q(self) -> tuple[slice, ...]:
+        """For each link, the part of q on which its motion relative to its parent depends."""
+        return tuple(self.q_slices[x.parent if x.joint.follows else i] for i, x in enumerate(self.links))
+
+    @cached_property
+    def motion_v(self) -> tuple[slice, ...]:
+        """For each link, the part of v along the columns S of its motion relative to its parent."""
+        return tuple(self.v_slices[x.parent if x.joint.follows else i] for i, x in enumerate(self.links))
+
+    @cached_property
+    def flexible(self) -> bool:
+        """Whether there are flexible bodies."""
+        return any(x.joint.elastic for x in self.links)
+
+    @cached_property
     def nq(self) -> int:
         return sum(link.joint.nq for link in self.links)
 

@@ -13,6 +13,7 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.parameters import Parameter
+from jaxmbs.model.singular_mass import refuse_flexible
 from jaxmbs.spatial.factorization import solve
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, total
@@ -49,6 +50,7 @@ class Trace:
 def trace(model: Model, what: str, way: Way, numeric: bool, budget: int) -> Trace:
     """Run one algorithm. numeric: whether parameters with equal values become one constant; budget: of the
     workspace."""
+    refuse_flexible(model, "written-out formulas")
     w = Workspace(way.limit, way.longest, way.keep_sums, budget)
     q = [w.input(("q", k)) for k in range(model.nq)]
     vectors = {name: [w.input((name, k)) for k in range(model.nv)] for name in INPUTS[what][1:]}

@@ -29,7 +29,7 @@ from jaxmbs.dynamics.state.element_loads import element_loads
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates
-from jaxmbs.model.singular_mass import refuse_armature
+from jaxmbs.model.singular_mass import refuse_armature, refuse_flexible
 from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion, Vector3, kernel
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, is_number, where
@@ -63,6 +63,7 @@ def bond_graph(
     >>> {name: round(float(power), 3) for name, power in graph.powers().items() if abs(power) > 1e-6}
     {'inertia:upper': -4.703, 'gravity:upper': 4.703, 'inertia:lower': -9.406, 'gravity:lower': 9.406}
     """
+    refuse_flexible(model, "bond_graph")
     refuse_armature(model, "bond_graph", "set it to 0")
     state = constrained_state(model, q, v, t, mode, a, tau)
     tree = state.tree

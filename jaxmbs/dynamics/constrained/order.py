@@ -80,6 +80,8 @@ def _small(s: Structure) -> bool:
 
 def _obstacle(s: Structure) -> str:
     """Why a mechanism needs dense matrices; empty if it does not."""
+    if s.flexible:
+        return "bodies are flexible"
     for x in sites(s):
         if x.is_function:
             return f"{x.name!r} is a function that may act on every joint"

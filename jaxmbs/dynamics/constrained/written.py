@@ -112,7 +112,7 @@ def _add(state: State, column: dict[int, Scalar], i: int, F: Force) -> None:
     s, motions = state.tree.structure, state.motions
     while i >= 0:
         m = state.tree.pick(motions, i)
-        for k, x in enumerate((S @ F for S in m.S), s.v_slices[i].start):
+        for k, x in enumerate((S @ F for S in m.S), s.motion_v[i].start):
             column[k] = column.get(k, ZERO) + x
         F, i = m.X.force_to_parent(F), s.links[i].parent
 

@@ -72,6 +72,13 @@ METHODS: dict[str, Method] = {
 }
 
 
+def _obstacle(name: str, model: Model) -> str | None:
+    """Why a method cannot serve a model, or None."""
+    if model.structure.flexible and name != "crba":
+        return "it has flexible bodies, and this method knows rigid ones only"
+    return METHODS[name].obstacle(model)
+
+
 def find(name: str, model: Model, also: tuple[str, ...] = ()) -> Method:
     """The method of that name. Raises ModelError if there is none or if it cannot serve the model; the message then names
     those that can.
@@ -80,9 +87,9 @@ def find(name: str, model: Model, also: tuple[str, ...] = ()) -> Method:
     """
     if name not in METHODS:
         raise unknown("method", name, (*also, *METHODS))
-    reason = METHODS[name].obstacle(model)
+    reason = _obstacle(name, model)
     if reason:
-        able = (*also, *(n for n, m in METHODS.items() if m.obstacle(model) is None))
+        able = (*also, *(n for n in METHODS if _obstacle(n, model) is None))
         raise ModelError(
             f"method {name!r} does not support model {model.name!r}: {reason}; methods that can: {', '.join(able)}"
         )

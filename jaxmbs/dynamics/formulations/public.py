@@ -19,7 +19,7 @@ from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates
 from jaxmbs.model.shapes import Float
-from jaxmbs.model.singular_mass import refuse_armature
+from jaxmbs.model.singular_mass import refuse_armature, refuse_flexible
 
 _DENSE = ("barycentric", "configuration")
 
@@ -41,6 +41,7 @@ def _system(model: Model, q: Any, v: Any, tau: Any, t: Any, base: MovingBase | N
     refuse_constraints(
         model, "dense formulations of bodies", "use mbs.constrained_dynamics, or mbs.joint_reactions without a method"
     )
+    refuse_flexible(model, "dense formulations of bodies")
     refuse_armature(
         model, "dense formulations of bodies", "use mbs.forward_dynamics or mbs.textbook.controlled_dynamics"
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxmbs.dynamics.recursive import crba, rnea
+from jaxmbs.dynamics.recursive import crba, modes, rnea
+from jaxmbs.dynamics.recursive.drives import Drive
 from jaxmbs.dynamics.recursive.implicit import implicit
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
@@ -17,7 +18,7 @@ from jaxmbs.spatial.inertias import ZERO_INERTIA
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, vanishes, where
 
-Handed = tuple[ArticulatedInertia, Force]
+Handed = tuple[Any, ...]  # articulated inertia, bias force; of nodes of a flexible body, Modal
 Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  # per block; the Motion is the world's
 
 
@@ -27,16 +28,6 @@ class Freedom:
 
     scaled: Force
     rate: Scalar
-
-
-@components
-class Drive:
-    """The drive of one link. tau: generalized forces, which include those of the force elements. lock, prescribed: the
-    lock (None if it is never locked) and the prescribed acceleration of every degree of freedom; () without locks."""
-
-    tau: tuple[Scalar, ...]
-    lock: tuple[Scalar, ...]
-    prescribed: tuple[Scalar, ...]
 
 
 @kernel
@@ -66,6 +57,10 @@ def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Freedo
     m, link, applied, drive = d
     I = link.inertia.articulated() + carried[0]
     p = m.V.cross_force(link.inertia @ m.V) - applied + carried[1]
+    if joint.follows:
+        return modes.of_node(I, p, m)
+    if joint.elastic:
+        return modes.eliminated(I, p, carried[2], m, link, drive)
     found: list[Freedom] = []
     for k in reversed(range(len(m.S))):
         S, tau = m.S[k], drive.tau[k]
@@ -83,6 +78,10 @@ def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Freedo
 
 def _outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, tuple[Scalar, ...]]:
     m, freedoms = d
+    if joint.follows:
+        return modes.with_body(A, m), ()
+    if joint.elastic:
+        return modes.released(A, m, freedoms)
     A = m.X.motion_to_child(A) + m.c
     rates = []
     for S, freedom in zip(m.S, freedoms, strict=True):
@@ -97,7 +96,7 @@ def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
     The degrees of freedom that the state's mode locks accelerate as `prescribed` (None: zero).
     """
     tree, drives = state.tree, _drives(state, tau, prescribed)
-    data = (state.motions, tree.links, state.wrenches, state.base_acceleration, drives)
+    data = (state.motions, state.links, state.wrenches, state.base_acceleration, drives)
     if tree.rolled or tree.dtype is None:
         return _accelerations(tree, data)
     return implicit(
@@ -109,10 +108,15 @@ def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
     )
 
 
+def _nothing(joint: Joint) -> Handed:
+    """What a link without children is handed."""
+    rigid = (ZERO_INERTIA.articulated(), ZERO_FORCE)
+    return (*rigid, modes.none(joint.nv)) if joint.elastic else rigid
+
+
 def _accelerations(tree: Tree, data: Data) -> Any:
     motions, links, wrenches, base, drives = data
-    zero = (ZERO_INERTIA.articulated(), ZERO_FORCE)
-    freedoms, _ = tree.inward(_inward, list(zip(motions, links, wrenches, drives, strict=True)), zero)
+    freedoms, _ = tree.inward(_inward, list(zip(motions, links, wrenches, drives, strict=True)), _nothing)
     return tree.flat(tree.outward(_outward, list(zip(motions, freedoms, strict=True)), base))
 
 

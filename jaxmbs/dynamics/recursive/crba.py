@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,9 +12,9 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model.joints import Joint
-from jaxmbs.spatial import RigidInertia
+from jaxmbs.spatial import Force, RigidInertia
 from jaxmbs.spatial.inertias import ZERO_INERTIA
-from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.known import ONE, ZERO
 from jaxmbs.spatial.scalar import Scalar
 
 
@@ -36,17 +36,44 @@ def entries(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link]) ->
     motions, armature = tree.per_link(motions), tree.per_link([link.armature for link in links])
     out: dict[tuple[int, int], Scalar] = {}
     for i in range(len(s.links)):
-        for row, S in enumerate(motions[i].S, s.v_slices[i].start):
-            F = whole[i] @ S
-            own = [s @ F for s in motions[i].S]
+        for row, (F, own) in enumerate(_momenta(tree, motions, links, whole, i), s.v_slices[i].start):
             own[row - s.v_slices[i].start] += armature[i]
             out |= {(row, column): x for column, x in enumerate(own, s.v_slices[i].start) if column <= row}
             j = i
             while s.links[j].parent >= 0:
                 F = motions[j].X.force_to_parent(F)
                 j = s.links[j].parent
-                out |= {(row, column): S @ F for column, S in enumerate(motions[j].S, s.v_slices[j].start)}
+                if not s.links[j].joint.elastic:  # the motion of a node has the columns of the body's coordinates
+                    out |= {(row, column): S @ F for column, S in enumerate(motions[j].S, s.motion_v[j].start)}
     return out
+
+
+def _momenta(
+    tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link], whole: Sequence[RigidInertia], i: int
+) -> Iterator[tuple[Force, list[Scalar]]]:
+    """For each degree of freedom of a link, the momentum of all that it moves, per unit rate: in the link's frame, and
+    along each degree of freedom of the link."""
+    joint = tree.structure.links[i].joint
+    if joint.elastic:
+        yield from _of_modes(tree, motions, links[i].deformation.U, whole, i)
+    elif not joint.follows:
+        for S in motions[i].S:
+            F = whole[i] @ S
+            yield F, [s @ F for s in motions[i].S]
+
+
+def _of_modes(
+    tree: Tree, motions: Sequence[LinkMotion], own: Sequence[Force], whole: Sequence[RigidInertia], i: int
+) -> Iterator[tuple[Force, list[Scalar]]]:
+    """The same for the modes of a flexible body, which move the body itself and all that its nodes carry."""
+    nodes = tree.structure.children[i]
+    for k, F in enumerate(own):
+        along: list[Scalar] = [ONE if k == l else ZERO for l in range(len(own))]
+        for c in nodes:
+            f = whole[c] @ motions[c].S[k]
+            F = F + motions[c].X.force_to_parent(f)
+            along = [x + S @ f for x, S in zip(along, motions[c].S, strict=True)]
+        yield F, along
 
 
 def mass_matrix(state: State) -> Any:
@@ -62,7 +89,7 @@ def mass_matrix(state: State) -> Any:
 
 def written_out(state: State) -> list[list[Scalar]]:
     """The rows of A, structural zeros included, for a tree that is not rolled."""
-    found, n = entries(state.tree, state.motions, state.tree.links), state.tree.structure.nv
+    found, n = entries(state.tree, state.motions, state.links), state.tree.structure.nv
     return [[found.get((max(i, j), min(i, j)), ZERO) for j in range(n)] for i in range(n)]
 
 

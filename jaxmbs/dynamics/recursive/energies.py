@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -23,6 +24,7 @@ def kinetic(state: State) -> Scalar:
     rates = state.tree.split(state.v, state.tree.structure.v_slices)
     return total(
         *(_sum(0.5 * (m.V @ (link.inertia @ m.V)), b) for b, m, link in _links(state)),
+        *(_of_modes(m, link, own) for (b, m, link), own in zip(_links(state), rates, strict=True) if b.joint.elastic),
         *(
             _sum(0.5 * link.armature * total(*(x * x for x in own)), b)
             for (b, _, link), own in zip(_links(state), rates, strict=True)
@@ -33,8 +35,11 @@ def kinetic(state: State) -> Scalar:
 def kinetic_by_link(state: State) -> list[Scalar]:
     """Kinetic energy [J] of every link, which includes that of its joint's armature."""
     tree = state.tree
-    links = [0.5 * (m.V @ (link.inertia @ m.V)) for _, m, link in _links(state)]
     rates = tree.split(state.v, tree.structure.v_slices)
+    links = [
+        0.5 * (m.V @ (link.inertia @ m.V)) + (_of_modes(m, link, own) if b.joint.elastic else ZERO)
+        for (b, m, link), own in zip(_links(state), rates, strict=True)
+    ]
     turning = [
         0.5 * link.armature * total(*(x * x for x in own))
         for (_, _, link), own in zip(_links(state), rates, strict=True)
@@ -63,7 +68,8 @@ def momentum(state: State) -> tuple[Vector3, Vector3]:
     mass: Scalar = ZERO
     static, linear, angular = ZERO3, ZERO3, ZERO3
     for W, (b, m, link) in zip(world_placements(state.tree, state.motions), _links(state), strict=True):
-        h = W.force_to_parent(link.inertia @ m.V)
+        h = link.inertia @ m.V
+        h = W.force_to_parent(h + link.deformation.momentum if b.joint.elastic else h)
         c = W.rotation @ link.inertia.moment + W.position * link.inertia.mass
         mass += _sum(link.inertia.mass, b)
         static, linear, angular = static + _sums(c, b), linear + _sums(h.force, b), angular + _sums(h.moment, b)
@@ -104,7 +110,12 @@ def _own_motion(state: State, block: Any, m: Any, rate: Any) -> Motion:
 
 
 def _links(state: State) -> list[tuple[Strand, LinkMotion, Link]]:
-    return list(zip(state.tree.blocks, state.motions, state.tree.links, strict=True))
+    return list(zip(state.tree.blocks, state.motions, state.links, strict=True))
+
+
+def _of_modes(m: LinkMotion, link: Link, rates: Sequence[Scalar]) -> Scalar:
+    """Kinetic energy of a flexible body beyond that of the motion of its frame."""
+    return m.V @ link.deformation.momentum + 0.5 * total(*(x * x for x in rates))
 
 
 def _along(force: Any, v: Any, nv: int) -> Scalar:

@@ -28,7 +28,7 @@ def newton_euler(
 
     a: accelerations (nv,), None for zero; applied: per block, the wrench on the links; base: acceleration of the world.
     """
-    parts = tree.split(a, tree.structure.v_slices)
+    parts = tree.split(a, tree.structure.motion_v)
 
     def outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, Motion]:
         A = accelerate(d[0], A, d[1])
@@ -39,15 +39,17 @@ def newton_euler(
     def inward(joint: Joint, carried: tuple[Force], d: Any) -> tuple[tuple[Force], Any]:
         m, link, A, applied, rates = d
         own = link.inertia @ A + m.V.cross_force(link.inertia @ m.V) - applied + carried[0]
-        return (m.X.force_to_parent(own),), (
-            own,
-            tuple(S @ own + link.armature * x for S, x in zip(m.S, rates, strict=True)),
-        )
+        along = tuple(S @ own + link.armature * x for S, x in zip(m.S, rates, strict=True))
+        if joint.elastic:
+            own = own + link.deformation.wrench(m.V, rates)
+            elastic = link.deformation.along(m.V, A, rates)
+            along = tuple(x + y for x, y in zip(along, elastic, strict=True))
+        return (m.X.force_to_parent(own),), (own, along)
 
     results, _ = tree.inward(
         inward, list(zip(motions, links, accelerations, applied, parts, strict=True)), (ZERO_FORCE,)
     )
-    return [own for own, _ in results], [along for _, along in results]
+    return [own for own, _ in results], tree.owned([along for _, along in results])
 
 
 def joint_wrenches(
@@ -55,7 +57,7 @@ def joint_wrenches(
 ) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
     """`newton_euler` at a state; applied None: wrenches of the force elements; base None: acceleration -gravity."""
     applied, base = applied or state.wrenches, base or state.base_acceleration
-    return newton_euler(state.tree, state.motions, state.tree.links, applied, base, a)
+    return newton_euler(state.tree, state.motions, state.links, applied, base, a)
 
 
 def inverse_dynamics(state: State, a: Any) -> Any:

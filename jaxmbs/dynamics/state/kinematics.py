@@ -51,7 +51,7 @@ def moved(joint: Joint, link: Link, q: Any, v: Any, t: Scalar) -> tuple[Transfor
 def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
     """Per block, the motion of its links [Y 3.99-3.105, 3.172]."""
     s = tree.structure
-    data = list(zip(tree.links, tree.split(q, s.q_slices), tree.split(v, s.v_slices), strict=True))
+    data = list(zip(tree.links, tree.split(q, s.motion_q), tree.split(v, s.motion_v), strict=True))
 
     def step(joint: Joint, V: Motion, d: Any) -> tuple[Motion, LinkMotion]:
         link, q, v = d

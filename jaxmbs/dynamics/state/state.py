@@ -5,14 +5,16 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.dynamics.state.deformation import deformed
 from jaxmbs.dynamics.state.kinematics import LinkMotion, link_motions
 from jaxmbs.dynamics.state.scene import LinkLoads, TreeScene, link_wrenches, loads
-from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model import Mode
 from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion
 from jaxmbs.spatial.known import known
@@ -56,6 +58,15 @@ class State:
         return link_motions(self.tree, self.q, self.v, self.t)
 
     @functools.cached_property
+    def links(self) -> list[Link]:
+        """Per block, the numbers of the links; the inertia of flexible bodies is that in this state."""
+        tree, s = self.tree, self.tree.structure
+        if not s.flexible:
+            return tree.links
+        parts = zip(tree.blocks, tree.links, tree.split(self.q, s.q_slices), tree.split(self.v, s.v_slices), strict=True)
+        return [_deformed(link, q, v) if b.joint.elastic else link for b, link, q, v in parts]
+
+    @functools.cached_property
     def scene(self) -> TreeScene:
         return TreeScene(self.tree, self.motions, self.q, self.v, self.t)
 
@@ -91,6 +102,11 @@ class State:
         if row is None:
             return x + value
         return jnp.broadcast_to(jnp.asarray(x, self.tree.dtype), (length,)).at[row].add(value)
+
+
+def _deformed(link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> Link:
+    inertia, deformation = deformed(link.numbers, q, v)
+    return replace(link, inertia=link.inertia + inertia, deformation=deformation)
 
 
 def _scalars(x: Any) -> Any:

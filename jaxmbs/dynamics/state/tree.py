@@ -31,12 +31,16 @@ UNROLLED = 40  # links; measurements: with more of them a gradient takes too lon
 
 @components
 class Link:
-    """Numbers of one link: its joint's frame in the frame of the parent link, inertia, joint numbers, armature."""
+    """Numbers of one link: its joint's frame in the frame of the parent link, inertia, joint numbers, armature.
+
+    deformation: for an elastic joint at a state, a `Deformation`; the inertia is then that in this state, too.
+    """
 
     fixed: Transform
     inertia: RigidInertia
     numbers: Any
     armature: Scalar
+    deformation: Any = ()
 
 
 @functools.lru_cache(maxsize=256)
@@ -68,6 +72,8 @@ class Tree(Forest):
         check_joints(model.structure)
         self.values = model.values(dtype)
         n = len(self.structure.links)
+        if self.structure.flexible:
+            unrolled = n
         # whether the layout is that for loops, even if no block is rolled: blocks in any order, q and v as arrays
         self.rolled = dtype is not None and n > unrolled
         self.blocks = blocks_of(self.structure, unrolled if dtype is not None else n)
@@ -196,6 +202,16 @@ class Tree(Forest):
         if self.dtype is None or isinstance(flat, jax.Array):
             return flat
         return jnp.stack([jnp.asarray(x, self.dtype) for x in flat]) if len(flat) else jnp.zeros(0, self.dtype)
+
+    def owned(self, along: Sequence[tuple[Scalar, ...]]) -> list[tuple[Scalar, ...]]:
+        """Forces along the columns of each block's motion, as forces along its own degrees of freedom: those of nodes of
+        a flexible body are along the coordinates of the body."""
+        out = list(along)
+        for i, link in enumerate(self.structure.links if self.structure.flexible else ()):
+            if link.joint.follows:
+                out[link.parent] = tuple(x + y for x, y in zip(out[link.parent], out[i], strict=True))
+                out[i] = ()
+        return out
 
     def per_link(self, results: Sequence[Any]) -> list[Any]:
         """The results of all links."""

@@ -17,6 +17,7 @@ from jaxmbs.model.forces.joint_spring import JointSpring as JointSpring
 from jaxmbs.model.forces.joint_spring import TorsionSpring as TorsionSpring
 from jaxmbs.model.forces.line_force import LineForce as LineForce
 from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
+from jaxmbs.model.forces.modal_stiffness import ModalStiffness as ModalStiffness
 from jaxmbs.model.forces.motor import Motor as Motor
 from jaxmbs.model.forces.pulsed_thruster import PulsedThruster as PulsedThruster
 from jaxmbs.model.forces.pusher import Pusher as Pusher

@@ -89,6 +89,8 @@ class Joint(Element):
         None  # name of the field with the axis, fixed in both frames, of the first coordinate [rad]
     )
     keeps_orientation: ClassVar[bool] = False  # the frames do not rotate relative to each other
+    elastic: ClassVar[bool] = False  # its coordinates deform a flexible body, and do not move the child's frame
+    follows: ClassVar[bool] = False  # it moves with the coordinates of the parent's joint, and has none of its own
     # which of the six degrees of freedom of a Free joint it has, with its axis along z; None: it cannot be releasable
     within_free: ClassVar[tuple[int, ...] | None] = None
 

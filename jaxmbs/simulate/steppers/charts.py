@@ -90,7 +90,7 @@ def no_group(structure: Structure) -> str | None:
     added, and it defines no `bracket` of their group. None if there is no such joint."""
     for link in structure.links:
         joint = link.joint
-        if (joint.gives("moved") or joint.gives("rates")) and not joint.gives("bracket"):
+        if joint.nv and (joint.gives("moved") or joint.gives("rates")) and not joint.gives("bracket"):
             return (
                 f"joint {link.name!r} ({joint.type_name}) does not define `bracket`, which this method needs; use "
                 "another method"

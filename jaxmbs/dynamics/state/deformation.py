@@ -1,0 +1,96 @@
+"""What the elastic coordinates of a flexible body add to its inertia.
+
+The equations of motion are those of Lagrange for the kinetic energy V I(q) V / 2 + V U(q) dq/dt + |dq/dt|²/2, with the
+twist V of the body's frame: the wrench is d(I V + U dq/dt)/dt, and the force along a mode d(U V + dq/dt)/dt less the
+derivative of the energy with respect to its coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxmbs.spatial import Force, Motion, RigidInertia, Symmetric3, Vector3, kernel
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, total
+
+
+@components
+class Deformation:
+    """At one state, for the modes of a body: U, its momentum per rate of each; momentum: U dq/dt; rate: dI/dt; changes:
+    the derivative of I with respect to each coordinate; turning: for each, the sum of rho phi_l × phi_k dq_l/dt."""
+
+    U: tuple[Force, ...]
+    momentum: Force
+    rate: RigidInertia
+    changes: tuple[RigidInertia, ...]
+    turning: tuple[Vector3, ...]
+
+    def wrench(self, V: Motion, a: Sequence[Scalar]) -> Force:
+        """Rate of change of the momentum beyond I A + V × I V, with the accelerations a of the modes (none: zero)."""
+        F = V.cross_force(self.momentum) + self.rate @ V
+        for U, x in zip(self.U, a, strict=False):
+            F = F + U * x
+        return F
+
+    def bias(self, V: Motion) -> tuple[Scalar, ...]:
+        """Force along each mode at accelerations zero of the frame and of all modes."""
+        return tuple(
+            2 * (V.angular @ w) - 0.5 * (V @ (I @ V)) for w, I in zip(self.turning, self.changes, strict=True)
+        )
+
+    def along(self, V: Motion, A: Motion, a: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Force along each mode at the acceleration A of the frame and a of the modes, whose modal mass is one."""
+        return tuple(A @ U + x + b for U, x, b in zip(self.U, a, self.bias(V), strict=True))
+
+
+@kernel
+def deformed(p: Any, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[RigidInertia, Deformation]:
+    """(change of the inertia of the body as a whole, Deformation) at coordinates q and rates v of the modes; p: the
+    numbers of `ElasticModes`."""
+    n = len(q)
+    linear, angular, first = (_grouped(p[name], size) for name, size in _SIZES.items())
+    pairs = [(k, l) for k in range(n) for l in range(k + 1, n)]
+    crossed = dict(zip(pairs, _grouped(p["coupling"], 3), strict=False))
+    second: dict[tuple[int, int], Sequence[Scalar]] = {}
+    if len(p["inertia_curvature"]) > 1:
+        upper = [(k, l) for k in range(n) for l in range(k, n)]
+        second = dict(zip(upper, _grouped(p["inertia_curvature"], 6), strict=True))
+
+    def turned(k: int, by: Sequence[Scalar]) -> Vector3:
+        """The sum over l of rho phi_l × phi_k, times by[l]."""
+        own = [(crossed[l, k], by[l]) for l in range(k)] + [(crossed[k, l], -by[l]) for l in range(k + 1, n)]
+        return Vector3(*_combined([x for x, _ in own], [y for _, y in own], 3))
+
+    def slope(k: int, share: float) -> tuple[Scalar, ...]:
+        more = [second[min(k, l), max(k, l)] for l in range(n)] if second else []
+        return _combined([first[k], *more], [1.0, *(share * x for x in q[: len(more)])], 6)
+
+    U = tuple(
+        Force(Vector3(*angular[k]) + turned(k, q), Vector3(*linear[k])) for k in range(n)
+    )
+    changes = tuple(RigidInertia(ZERO, Vector3(*linear[k]), Symmetric3(*slope(k, 1.0))) for k in range(n))
+    momentum = Force(*(Vector3(*_combined([u[part] for u in map(_halves, U)], v, 3)) for part in (0, 1)))
+    rate = _whole([linear[k] for k in range(n)], [tuple(x.inertia) for x in changes], v)
+    whole = _whole([linear[k] for k in range(n)], [slope(k, 0.5) for k in range(n)], q)
+    return whole, Deformation(U, momentum, rate, changes, tuple(turned(k, v) for k in range(n)))
+
+
+_SIZES = {"momentum": 3, "angular_momentum": 3, "inertia_change": 6}
+
+
+def _halves(F: Force) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    return tuple(F.moment), tuple(F.force)
+
+
+def _whole(moments: Sequence[Any], inertias: Sequence[Any], by: Sequence[Scalar]) -> RigidInertia:
+    return RigidInertia(ZERO, Vector3(*_combined(moments, by, 3)), Symmetric3(*_combined(inertias, by, 6)))
+
+
+def _grouped(numbers: Sequence[Scalar], size: int) -> list[Sequence[Scalar]]:
+    return [numbers[k : k + size] for k in range(0, len(numbers) - size + 1, size)]
+
+
+def _combined(rows: Sequence[Sequence[Scalar]], by: Sequence[Scalar], size: int) -> tuple[Scalar, ...]:
+    return tuple(total(*(row[c] * x for row, x in zip(rows, by, strict=True))) for c in range(size))

@@ -1,0 +1,122 @@
+"""The two parts of a flexible body in the tree: its elastic coordinates, and the frames of its nodes.
+
+The displacement of a point x of the body is the sum of the modes phi_k(x), each times its coordinate q_k. Kinetic
+energy follows from integrals over the body's volume, which are the numbers of `ElasticModes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from jaxmbs.model.errors import ModelError
+from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.given import Vector
+from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars, velocity_of
+from jaxmbs.spatial import IDENTITY, IDENTITY3, ZERO3, ZERO_MOTION, Matrix3, Motion, Transform, Vector3
+from jaxmbs.spatial.known import ONE, ZERO
+from jaxmbs.spatial.rotations import from_quaternion
+from jaxmbs.spatial.scalar import Scalar, total, vanishes
+
+UNIT = "m kg^0.5"  # of a coordinate of a mode with unit modal mass
+
+
+@element
+class ElasticModes(Joint):
+    """The elastic coordinates of a flexible body, made by `Mechanism.add_flexible_body`; modes have unit modal mass.
+
+    q: coordinates of the modes. The frame of the child is that of the parent; bodies at the nodes (`FlexibleNode`) move with q.
+    """
+
+    modes: int = field(Kind.COUNT, "", "number of modes")
+    momentum: Vector = field(Kind.LIST, "kg^0.5", "for each mode, the integral of rho phi: 3 numbers")
+    angular_momentum: Vector = field(Kind.LIST, "m kg^0.5", "for each mode, the integral of rho x × phi: 3 numbers")
+    inertia_change: Vector = field(
+        Kind.LIST, "m kg^0.5", "for each mode, the derivative of the inertia matrix: xx, yy, zz, xy, xz, yz"
+    )
+    coupling: Vector = field(
+        Kind.LIST, "", "for each pair of modes k < l, the integral of rho phi_k × phi_l: 3 numbers; a zero for one mode"
+    )
+    inertia_curvature: Vector = field(
+        Kind.LIST, "", "for each pair k <= l, the second derivative of the inertia matrix: 6 numbers; or one zero: left out",
+        default=(0.0,),
+    )  # fmt: skip
+
+    elastic: ClassVar[bool] = True
+
+    @property
+    def nq(self) -> int:  # type: ignore[override]
+        return self.modes
+
+    @property
+    def nv(self) -> int:  # type: ignore[override]
+        return self.modes
+
+    def requirements(self, p: Mapping[str, Any]) -> Mapping[str, Any]:
+        n = self.modes
+        lengths = {"momentum": 3 * n, "angular_momentum": 3 * n, "inertia_change": 6 * n, "coupling": 3 * n * (n - 1) // 2}
+        for name, length in lengths.items():
+            if np.shape(p[name])[-1] != max(length, 1):
+                raise ModelError(f"{name}: {np.shape(p[name])[-1]} numbers; {n} modes need {max(length, 1)}")
+        if np.shape(p["inertia_curvature"])[-1] not in (1, 3 * n * (n + 1)):
+            raise ModelError(f"inertia_curvature: {np.shape(p['inertia_curvature'])[-1]} numbers; pass {3 * n * (n + 1)}")
+        return {}
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        return JointMotion(IDENTITY, (ZERO_MOTION,) * self.modes, ZERO_MOTION, ZERO_MOTION)
+
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        return tuple(Coordinate(f"mode[{k}]", UNIT) for k in range(self.modes))
+
+    def random(self, key: jax.Array) -> jax.Array:
+        return 0.01 * jax.random.uniform(key, (self.nq,), minval=-1.0, maxval=1.0)
+
+
+@element
+class FlexibleNode(Joint):
+    """The frame of a node of a flexible body, which moves with the body's elastic coordinates; made by
+    `Mechanism.add_flexible_body`. q: none.
+
+    The rotation is that of the Rodrigues vector g = (sum of rotation_k q_k)/2, of the angle 2 atan |g|: the rotation of
+    the linear theory up to terms of third order, and a proper rotation at any q.
+    """
+
+    modes: int = field(Kind.COUNT, "", "number of modes of the body")
+    displacement: Vector = field(Kind.LIST, "kg^-0.5", "for each mode, the displacement of the node, in its joint frame")
+    rotation: Vector = field(Kind.LIST, "rad/(m kg^0.5)", "for each mode, the rotation of the node, in its joint frame")
+
+    follows: ClassVar[bool] = True
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        shapes, halves = _vectors(p["displacement"]), [x * 0.5 for x in _vectors(p["rotation"])]
+        g = _combined(halves, q)
+        if all(map(vanishes, g)):
+            R, angular = IDENTITY3, [ZERO3] * self.modes
+            stretch: Scalar = ZERO
+        else:
+            scale = 2 / (1 + g @ g)
+            R = from_quaternion([ONE, *g])
+            angular = [(x - g.cross(x)) * scale for x in halves]
+            stretch = -(g @ _combined(halves, v)) * scale  # rate of change of `scale`, divided by it
+        S = tuple(Motion(w, R.T @ u) for w, u in zip(angular, shapes, strict=True))
+        V = velocity_of(S, v)
+        bias = Motion(V.angular * stretch, -V.angular.cross(V.linear))
+        return JointMotion(Transform(R, _combined(shapes, q)), S, V, bias)
+
+    def rates(self, q: Scalars, v: Scalars, m: JointMotion) -> tuple[Scalar, ...]:
+        return ()
+
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        return ()
+
+
+def _vectors(numbers: Sequence[Scalar]) -> list[Vector3]:
+    return [Vector3.of(numbers[k : k + 3]) for k in range(0, len(numbers), 3)]
+
+
+def _combined(vectors: Sequence[Vector3], by: Scalars) -> Vector3:
+    return Vector3(*(total(*(getattr(x, c) * y for x, y in zip(vectors, by, strict=True))) for c in "xyz"))

@@ -1,0 +1,154 @@
+"""Parts: beams against Euler and Bernoulli, reductions against the whole model, files, and what is refused."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import jaxmbs as mbs
+from jaxmbs.flexible.beams import _assembled
+from tests.cases import relative
+from tests.flexible.parts import lumped
+
+L, MASS, EI, GJ = 2.0, 1.5, (40.0, 90.0), 10.0
+
+
+def euler(roots, stiffness, length=L, mass=MASS):
+    return np.asarray(roots) ** 2 / (2 * np.pi * length**2) * np.sqrt(stiffness / (mass / length))
+
+
+def test_frequencies_of_beams():
+    held = mbs.flexible.beam(L, MASS, EI, GJ, modes=8, elements=40)
+    twist = np.sqrt(GJ / (MASS / L * 2 * (0.01 * L) ** 2)) / (4 * L)  # a quarter wave
+    exact = np.sort([twist, *np.concatenate([euler([1.87510407, 4.69409113, 7.85475744], s) for s in EI])])
+    assert relative(held.frequency[:6] / exact[:6], np.ones(6)) < 2e-4
+    loose = mbs.flexible.beam(L, MASS, EI, GJ, modes=6, elements=40, free=True, attach=())
+    exact = np.sort([2 * twist, *np.concatenate([euler([4.73004074, 7.85320462, 10.99560784], s) for s in EI])])
+    assert relative(loose.frequency / exact[:6], np.ones(6)) < 1e-3
+    # 5 elements: the error falls with the fourth power of their length
+    found = [mbs.flexible.beam(L, MASS, EI, GJ, modes=100, elements=n).frequency[0] for n in (3, 6)]
+    errors = np.array(found) / euler([1.8751040687], 40.0)[0] - 1
+    assert errors[0] / errors[1] == pytest.approx(16, rel=0.1)
+
+
+def test_modes_of_a_free_part_do_not_move_the_rigid_body():
+    part = mbs.flexible.beam(L, MASS, EI, GJ, modes=6, free=True, attach=["root", "tip"])
+    assert np.abs(part.momentum).max() < 1e-10 and np.abs(part.angular_momentum).max() < 1e-10
+    assert part.positions[:, 0].tolist() == [-1.0, 1.0]
+    assert part.mass == pytest.approx(MASS) and np.abs(part.com).max() < 1e-12
+    # uniform rod: m l²/12, and the little inertia about x
+    assert np.diag(part.inertia)[1:] == pytest.approx([MASS * L**2 / 12] * 2, rel=1e-12)
+
+
+def test_static_loads_at_attachments_are_exact():
+    """A force and a moment at the tip bend the beam as its whole finite-element model does."""
+    part = mbs.flexible.beam(L, MASS, EI, GJ, modes=100, elements=10)
+    for load, expected in [((0, 1, 0, 0, 0, 0), L**3 / (3 * EI[1])), ((0, 0, 0, 0, 0, 1), L**2 / (2 * EI[1]))]:
+        u, w = part.displacements[0], part.rotations[0]
+        forces = np.concatenate([u, w]).T @ np.array(load, float)
+        q = forces / (2 * np.pi * part.frequency) ** 2
+        assert (u @ q)[1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_two_parts_joined_have_the_frequencies_of_the_whole():
+    """Two halves, joined by a Fixed joint at a node, against the eigenvalues of the finite-element model of the whole."""
+    n = 2
+    half = mbs.flexible.beam(L / 2, MASS / 2, EI, GJ, modes=100, elements=n)
+    mech = mbs.Mechanism("two halves")
+    mech.add_flexible_body("first", half, damping=0.0)
+    mech.add_joint("wall", mbs.Fixed(), "world", "first")
+    mech.add_flexible_body("second", half, damping=0.0)
+    mech.add_joint("flange", mbs.Fixed(), "first_tip", "second")
+    model = mech.build()
+    found = np.sort(mbs.modes(model, model.neutral()).frequency)[::2][:6]
+    r = 0.01 * L / 2
+    M, K = (x.toarray()[6:, 6:] for x in _assembled(2 * n, L / 2 / n, MASS / L, EI, GJ, 1e4 * 90 / (L / 2) ** 2, 2 * r * r))
+    exact = np.sqrt(scipy.linalg.eigh(K, M, eigvals_only=True)[:6]) / (2 * np.pi)
+    assert relative(found / exact, np.ones(6)) < 1e-6
+
+
+def test_a_part_in_a_file_stays_the_same(tmp_path):
+    part = lumped()[0]
+    part.save(tmp_path / "part.npz")
+    back = mbs.FlexiblePart.load(tmp_path / "part.npz")
+    assert back.nodes == part.nodes
+    for name in ("mass", "com", "inertia", "frequency", "coupling", "inertia_curvature", "rotations"):
+        assert np.array_equal(getattr(back, name), getattr(part, name))
+    with pytest.raises(mbs.ModelError, match="No such file"):
+        mbs.FlexiblePart.load(tmp_path / "other.npz")
+    (tmp_path / "text.npz").write_text("text", encoding="utf-8")
+    with pytest.raises(mbs.ModelError, match="pass a file written by"):
+        mbs.FlexiblePart.load(tmp_path / "text.npz")
+    np.savez(tmp_path / "other.npz", mass=1.0)
+    with pytest.raises(mbs.ModelError, match="has no com, inertia"):
+        mbs.FlexiblePart.load(tmp_path / "other.npz")
+
+
+def test_fewer_modes_are_the_first_ones():
+    part = lumped(modes=3)[0]
+    less = part.keep(2)
+    assert less.modes == 2 and np.array_equal(less.coupling, part.coupling[:2, :2])
+    with pytest.raises(mbs.ModelError, match="4 of 3 modes; keep 1 to 3"):
+        part.keep(4)
+
+
+def model_of_beam(n=3):
+    x = np.zeros((n + 1, 3))
+    x[:, 0] = np.linspace(0, 1, n + 1)
+    M, K = (m.toarray() for m in _assembled(n, 1 / n, 1.0, (1.0, 1.0), 1.0, 1e3, 1e-3))
+    return M, K, x
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda M, K, x: (M + np.eye(24, k=1), K, x), "mass matrix is not symmetric"),
+        (lambda M, K, x: (M, K + np.eye(24), x), "resists the motion of a rigid body"),
+        (lambda M, K, x: (M, K, 1e3 * x), "resists the motion of a rigid body"),
+        (lambda M, K, x: (-M, K, x), "mass matrix is not positive"),
+        (lambda M, K, x: (M, K, x[:3]), "N nodes need positions"),
+        (lambda M, K, x: (M * (1 + 0.1 * (np.arange(24) % 6 == 0)[:, None] * (np.arange(24) % 6 == 0)), K, x), "along x, y and z"),
+    ],
+)  # fmt: skip
+def test_inconsistent_models_are_refused(change, says):
+    M, K, x = change(*model_of_beam())
+    with pytest.raises(mbs.ModelError, match=says):
+        mbs.flexible.reduced(M, K, x, attachments={"tip": 3}, frame=0, modes=2)
+
+
+def test_bad_input_is_refused_by_name():
+    with pytest.raises(mbs.ModelError, match="'tip' is node 9; the model has nodes 0 to 3"):
+        mbs.flexible.reduced(*model_of_beam(), attachments={"tip": 9})
+    with pytest.raises(mbs.ModelError, match="length is -1"):
+        mbs.flexible.beam(-1, 1, (1, 1), 1)
+    with pytest.raises(mbs.ModelError, match="'middle' is no node"):
+        mbs.flexible.beam(1, 1, (1, 1), 1, attach=["middle"])
+    mech = mbs.Mechanism("bad")
+    with pytest.raises(mbs.ModelError, match="flexible body 'boom': 3 is not a part"):
+        mech.add_flexible_body("boom", 3)
+    with pytest.raises(mbs.ModelError, match="order is 3"):
+        mech.add_flexible_body("boom", lumped()[0], order=3)
+    with pytest.raises(mbs.ModelError, match="damping"):
+        mbs.Mechanism("bad").add_flexible_body("boom", lumped()[0], damping=-0.1)
+    with pytest.raises(mbs.ModelError, match="momentum has shape"):
+        mbs.FlexiblePart(1.0, np.zeros(3), np.eye(3), [1.0], np.zeros((2, 3)), *[np.zeros((1, 3))] * 4)
+    heavy = lumped()[0]
+    with pytest.raises(mbs.ModelError, match="is not positive"):
+        mbs.FlexiblePart(**{**vars(heavy), "momentum": 10 * heavy.momentum})
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda m, q, v: mbs.mass_matrix(m, q, method="jacobian"), "flexible bodies"),
+        (lambda m, q, v: mbs.textbook.bond_graph(m, q, v), "'boom' is flexible"),
+        (lambda m, q, v: mbs.absolute.accelerations(m, q, v), "'boom' is flexible"),
+        (lambda m, q, v: mbs.joint_reactions(m, q, v, method="configuration"), "'boom' is flexible"),
+    ],
+)
+def test_methods_for_rigid_bodies_refuse_flexible_ones(call, says):
+    mech = mbs.Mechanism("boom")
+    mech.add_flexible_body("boom", lumped()[0])
+    mech.add_joint("root", mbs.Revolute((0, 0, 1)), "world", "boom")
+    model = mech.build()
+    with pytest.raises(mbs.ModelError, match=says):
+        call(model, model.neutral(), np.zeros(model.nv))
