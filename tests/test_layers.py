@@ -14,6 +14,7 @@ LAYERS = {
     "geometry": {"errors", "spatial", "batching"},
     "model": {"errors", "spatial"},
     "elements": {"errors", "spatial", "model"},
+    "flexible": {"errors", "model", "lazy"},
     "dynamics": {"errors", "spatial", "batching", "model", "lazy"},
     "symbolic": {"errors", "spatial", "model", "dynamics"},
     "textbook": {"model", "dynamics", "symbolic"},

@@ -99,8 +99,8 @@ def jacobian(
         while i >= 0:
             W = tree.pick(placements, i)
             at_target = Transform(W.rotation.T, W.rotation.T @ (target - W.position))
-            columns_here = () if s.links[i].joint.elastic else tree.pick(motions, i).S  # its nodes have them
-            for k, S in enumerate(columns_here, s.motion_v[i].start):
+            own = tree.pick(motions, i).S if not s.links[i].joint.elastic else []  # the nodes of the body have them
+            for k, S in enumerate(own, s.motion_v[i].start):
                 w = W.rotation @ S.angular
                 columns[k] = [*w, *(W.rotation @ (S.linear + S.angular.cross(at_target.position)))]
             i = s.links[i].parent

@@ -65,9 +65,9 @@ def beam(
 
 def _assembled(
     n: int, h: float, rho: float, EI: tuple[float, float], GJ: float, EA: float, polar: float
-) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]:
+) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
     """Mass and stiffness (6 (n + 1), 6 (n + 1)) of n elements of length h and mass rho per length."""
-    M, K = (scipy.sparse.lil_matrix((6 * (n + 1), 6 * (n + 1))) for _ in range(2))
+    M, K = (scipy.sparse.lil_array((6 * (n + 1), 6 * (n + 1))) for _ in range(2))
     rod_m, rod_k = h / 6 * np.array([[2, 1], [1, 2]]), 1 / h * np.array([[1, -1], [-1, 1]])
     bend_m = h / 420 * np.array([
         [156, 22 * h, 54, -13 * h],

@@ -46,7 +46,10 @@ def reduced(
     Raises ModelError, with the figures, for matrices that are not symmetric, a stiffness that resists a motion of the
     rigid body, a mass matrix that is not positive, and attachments that the model lacks.
     """
-    x, (M, K) = np.asarray(positions, float), (_matrix(name, m) for name, m in (("mass", mass), ("stiffness", stiffness)))
+    x, (M, K) = (
+        np.asarray(positions, float),
+        (_matrix(name, m) for name, m in (("mass", mass), ("stiffness", stiffness))),
+    )
     N = len(x)
     if x.shape != (N, 3) or M.shape != (6 * N, 6 * N) or K.shape != M.shape:
         raise ModelError(

@@ -46,7 +46,9 @@ class FlexibleTable(Table):
     """A body that deforms by small amounts about its floating frame."""
 
     name: Name = stated("name", "name of the body, of its modal coordinates, and of its stiffness")
-    part: Annotated[Any, PlainValidator(_part)] = stated("file name", "its part, a file of FlexiblePart.save beside this one")
+    part: Annotated[Any, PlainValidator(_part)] = stated(
+        "file name", "its part, a file of FlexiblePart.save beside this one"
+    )
     damping: Number | Numbers = stated(
         "number or list of numbers", "damping of each mode, as a fraction of critical damping", default=0.01
     )

@@ -30,7 +30,7 @@ class FlexiblePart:
 
     >>> part = mbs.flexible.beam(length=2.0, mass=1.5, bending=(40.0, 90.0), torsion=10.0, modes=4)
     >>> part.nodes, part.frequency.round(3).tolist()
-    (('tip',), [1.021, 1.532, 6.402, 9.603])
+    (('tip',), [1.022, 1.533, 6.403, 9.604])
     """
 
     mass: float
@@ -111,7 +111,8 @@ class FlexiblePart:
 
     def save(self, path: Any) -> None:
         """Write the part to the file `path` (.npz), one array for each field. `FlexiblePart.load` reads it."""
-        np.savez_compressed(path, **{f.name: np.asarray(getattr(self, f.name)) for f in fields(self)})
+        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        np.savez_compressed(path, **arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> FlexiblePart:

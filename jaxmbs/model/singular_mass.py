@@ -34,7 +34,9 @@ def check_moves_mass(model: Model) -> None:
         rigid[i] += body
         articulated[i] += body.articulated()
         if link.joint.elastic or link.joint.follows:  # modes have mass; here the body is taken as rigid
-            X = values.pose(f"{s.links[link.parent].name}.child_pose").inverse() @ values.pose(f"{link.name}.parent_pose")
+            X = values.pose(f"{s.links[link.parent].name}.child_pose").inverse() @ values.pose(
+                f"{link.name}.parent_pose"
+            )
             rigid[link.parent] += rigid[i].to_parent(X)
             articulated[link.parent] += articulated[i].to_parent(X)
             continue

@@ -14,7 +14,7 @@ def lumped(seed=0, nodes=7, modes=3, rotary=False):
     x[0] = 0
     m = rng.uniform(0.5, 2.0, nodes)
     J = 0.1 * rng.uniform(0.5, 2.0, nodes) if rotary else np.zeros(nodes)
-    M = np.diag(np.concatenate([[a] * 3 + [b] * 3 for a, b in zip(m, J)]))
+    M = np.diag(np.concatenate([[a] * 3 + [b] * 3 for a, b in zip(m, J, strict=False)]))
     shapes = rng.normal(size=(6 * nodes, modes))
     shapes[:6] = 0
     if not rotary:
@@ -43,4 +43,3 @@ def state(model, seed=0, size=0.1):
     rng = np.random.default_rng(seed)
     q = np.array(mbs.integrate(model, model.neutral(), size * rng.normal(size=model.nv)))
     return q, rng.normal(size=model.nv), rng.normal(size=model.nv)
-

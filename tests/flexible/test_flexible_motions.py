@@ -13,9 +13,9 @@ def test_a_free_body_keeps_energy_and_momentum(order):
     model = arm(order, damping=0.0, gravity=(0, 0, 0), root=mbs.Free()).build()
     q, v, _ = state(model, 1, 0.02)
     run = mbs.simulate(model, q, 0.3 * v, 1.0, dt=0.002, save_every=50)
-    energies = np.array([sum(mbs.energy(model, *x)) for x in zip(run.q, run.v)])
+    energies = np.array([sum(mbs.energy(model, *x)) for x in zip(run.q, run.v, strict=False)])
     assert np.ptp(energies) < 1e-8 * energies[0]
-    found = [np.concatenate(mbs.momentum(model, *x)) for x in zip(run.q, run.v)]
+    found = [np.concatenate(mbs.momentum(model, *x)) for x in zip(run.q, run.v, strict=False)]
     assert np.abs(np.ptp(found, axis=0)).max() < 1e-8 * np.abs(found).max()
 
 
@@ -26,8 +26,8 @@ def test_a_loop_keeps_energy():
     guess[model.q_slice("shaft")], guess[model.q_slice("guide")] = 0.6, 1.2
     q = mbs.assemble(model, guess, fixed=["shaft", "rod"])[0]
     run = mbs.simulate(model, q, np.zeros(model.nv), 0.4, dt=0.001, save_every=100)
-    energies = np.array([sum(mbs.energy(model, *x)) for x in zip(run.q, run.v)])
-    assert np.ptp(energies) < 1e-7 * max(mbs.energy(model, *x)[0] for x in zip(run.q, run.v))
+    energies = np.array([sum(mbs.energy(model, *x)) for x in zip(run.q, run.v, strict=False)])
+    assert np.ptp(energies) < 1e-7 * max(mbs.energy(model, *x)[0] for x in zip(run.q, run.v, strict=False))
 
 
 def pieces(n, length, mass, EI):
@@ -57,8 +57,10 @@ def test_a_large_swing_equals_that_of_many_rigid_pieces():
     t_end = 0.6
     runs = [mbs.simulate(m, m.neutral(), np.zeros(m.nv), t_end, dt=2e-4, save_every=250) for m in (many, model)]
     tips = [
-        np.array([mbs.body_poses(m, q)[body].position + mbs.body_poses(m, q)[body].rotation @ np.array(at) for q in run.q])
-        for m, run, body, at in zip((many, model), runs, ("piece_16", "beam_tip"), (end, (0.0, 0, 0)))
+        np.array(
+            [mbs.body_poses(m, q)[body].position + mbs.body_poses(m, q)[body].rotation @ np.array(at) for q in run.q]
+        )
+        for m, run, body, at in zip((many, model), runs, ("piece_16", "beam_tip"), (end, (0.0, 0, 0)), strict=False)
     ]
     turned = runs[1].q[:, 0]
     assert turned.max() > np.pi / 2

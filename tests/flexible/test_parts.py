@@ -61,7 +61,9 @@ def test_two_parts_joined_have_the_frequencies_of_the_whole():
     model = mech.build()
     found = np.sort(mbs.modes(model, model.neutral()).frequency)[::2][:6]
     r = 0.01 * L / 2
-    M, K = (x.toarray()[6:, 6:] for x in _assembled(2 * n, L / 2 / n, MASS / L, EI, GJ, 1e4 * 90 / (L / 2) ** 2, 2 * r * r))
+    M, K = (
+        x.toarray()[6:, 6:] for x in _assembled(2 * n, L / 2 / n, MASS / L, EI, GJ, 1e4 * 90 / (L / 2) ** 2, 2 * r * r)
+    )
     exact = np.sqrt(scipy.linalg.eigh(K, M, eigvals_only=True)[:6]) / (2 * np.pi)
     assert relative(found / exact, np.ones(6)) < 1e-6
 
@@ -106,7 +108,7 @@ def model_of_beam(n=3):
         (lambda M, K, x: (M, K, 1e3 * x), "resists the motion of a rigid body"),
         (lambda M, K, x: (-M, K, x), "mass matrix is not positive"),
         (lambda M, K, x: (M, K, x[:3]), "N nodes need positions"),
-        (lambda M, K, x: (M * (1 + 0.1 * (np.arange(24) % 6 == 0)[:, None] * (np.arange(24) % 6 == 0)), K, x), "along x, y and z"),
+        (lambda M, K, x: (M + 0.1 * np.diag(np.arange(24) % 6 == 0) * M, K, x), "along x, y and z"),
     ],
 )  # fmt: skip
 def test_inconsistent_models_are_refused(change, says):
@@ -140,8 +142,8 @@ def test_bad_input_is_refused_by_name():
     ("call", "says"),
     [
         (lambda m, q, v: mbs.mass_matrix(m, q, method="jacobian"), "flexible bodies"),
-        (lambda m, q, v: mbs.textbook.bond_graph(m, q, v), "'boom' is flexible"),
-        (lambda m, q, v: mbs.absolute.accelerations(m, q, v), "'boom' is flexible"),
+        (mbs.textbook.bond_graph, "'boom' is flexible"),
+        (mbs.absolute.accelerations, "'boom' is flexible"),
         (lambda m, q, v: mbs.joint_reactions(m, q, v, method="configuration"), "'boom' is flexible"),
     ],
 )

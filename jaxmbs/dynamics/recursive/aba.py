@@ -12,7 +12,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model.joints import Joint
-from jaxmbs.spatial import ZERO_FORCE, ArticulatedInertia, Force, Motion, kernel
+from jaxmbs.spatial import ZERO_FORCE, Force, Motion, kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.inertias import ZERO_INERTIA
 from jaxmbs.spatial.known import ZERO
@@ -52,7 +52,7 @@ def _release(S: Motion, A: Motion, f: Freedom) -> tuple[Motion, Scalar]:
     return A + S * rate, rate
 
 
-def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Freedom, ...]]:
+def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Any, ...]]:
     """Articulated inertia and bias force that the link and its descendants pass to the parent [Y 3.176, 3.177]."""
     m, link, applied, drive = d
     I = link.inertia.articulated() + carried[0]
@@ -76,7 +76,7 @@ def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Freedo
     return (I.to_parent(m.X), m.X.force_to_parent(p + I @ m.c)), tuple(found[::-1])
 
 
-def _outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, tuple[Scalar, ...]]:
+def _outward(joint: Joint, A: Any, d: Any) -> tuple[Any, tuple[Scalar, ...]]:
     m, freedoms = d
     if joint.follows:
         return modes.with_body(A, m), ()

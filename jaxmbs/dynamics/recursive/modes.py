@@ -50,7 +50,9 @@ def of_node(I: ArticulatedInertia, p: Force, m: LinkMotion) -> tuple[tuple[Any, 
     p = p + I @ m.c
     forces = [I @ S for S in m.S]
     modal = Modal(
-        tuple(map(m.X.force_to_parent, forces)), tuple(tuple(S @ F for S in m.S) for F in forces), tuple(S @ p for S in m.S)
+        tuple(map(m.X.force_to_parent, forces)),
+        tuple(tuple(S @ F for S in m.S) for F in forces),
+        tuple(S @ p for S in m.S),
     )
     return (I.to_parent(m.X), m.X.force_to_parent(p), modal), ()
 

@@ -36,9 +36,7 @@ class Deformation:
 
     def bias(self, V: Motion) -> tuple[Scalar, ...]:
         """Force along each mode at accelerations zero of the frame and of all modes."""
-        return tuple(
-            2 * (V.angular @ w) - 0.5 * (V @ (I @ V)) for w, I in zip(self.turning, self.changes, strict=True)
-        )
+        return tuple(2 * (V.angular @ w) - 0.5 * (V @ (I @ V)) for w, I in zip(self.turning, self.changes, strict=True))
 
     def along(self, V: Motion, A: Motion, a: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """Force along each mode at the acceleration A of the frame and a of the modes, whose modal mass is one."""
@@ -67,9 +65,7 @@ def deformed(p: Any, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[RigidIne
         more = [second[min(k, l), max(k, l)] for l in range(n)] if second else []
         return _combined([first[k], *more], [1.0, *(share * x for x in q[: len(more)])], 6)
 
-    U = tuple(
-        Force(Vector3(*angular[k]) + turned(k, q), Vector3(*linear[k])) for k in range(n)
-    )
+    U = tuple(Force(Vector3(*angular[k]) + turned(k, q), Vector3(*linear[k])) for k in range(n))
     changes = tuple(RigidInertia(ZERO, Vector3(*linear[k]), Symmetric3(*slope(k, 1.0))) for k in range(n))
     momentum = Force(*(Vector3(*_combined([u[part] for u in map(_halves, U)], v, 3)) for part in (0, 1)))
     rate = _whole([linear[k] for k in range(n)], [tuple(x.inertia) for x in changes], v)

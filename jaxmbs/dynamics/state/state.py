@@ -63,7 +63,9 @@ class State:
         tree, s = self.tree, self.tree.structure
         if not s.flexible:
             return tree.links
-        parts = zip(tree.blocks, tree.links, tree.split(self.q, s.q_slices), tree.split(self.v, s.v_slices), strict=True)
+        parts = zip(
+            tree.blocks, tree.links, tree.split(self.q, s.q_slices), tree.split(self.v, s.v_slices), strict=True
+        )
         return [_deformed(link, q, v) if b.joint.elastic else link for b, link, q, v in parts]
 
     @functools.cached_property

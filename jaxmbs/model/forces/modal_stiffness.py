@@ -43,7 +43,9 @@ class ModalStiffness(Force):
                 f"damping_matrix: {np.shape(p['damping_matrix'])[-1]} numbers for {n} modes; pass {n * n}, or one zero"
             )
         return {
-            "frequency: a mode has a negative frequency; pass frequencies of zero or more": (p["frequency"] >= 0).all(-1),
+            "frequency: a mode has a negative frequency; pass frequencies of zero or more": (p["frequency"] >= 0).all(
+                -1
+            ),
             "damping: a mode has negative damping; pass fractions of zero or more": (p["damping"] >= 0).all(-1),
         }
 

@@ -17,7 +17,7 @@ from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
 from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars, velocity_of
-from jaxmbs.spatial import IDENTITY, IDENTITY3, ZERO3, ZERO_MOTION, Matrix3, Motion, Transform, Vector3
+from jaxmbs.spatial import IDENTITY, IDENTITY3, ZERO3, ZERO_MOTION, Motion, Transform, Vector3
 from jaxmbs.spatial.known import ONE, ZERO
 from jaxmbs.spatial.rotations import from_quaternion
 from jaxmbs.spatial.scalar import Scalar, total, vanishes
@@ -29,7 +29,8 @@ UNIT = "m kg^0.5"  # of a coordinate of a mode with unit modal mass
 class ElasticModes(Joint):
     """The elastic coordinates of a flexible body, made by `Mechanism.add_flexible_body`; modes have unit modal mass.
 
-    q: coordinates of the modes. The frame of the child is that of the parent; bodies at the nodes (`FlexibleNode`) move with q.
+    q: coordinates of the modes. The frame of the child is that of the parent; bodies at the nodes (`FlexibleNode`) move
+    with q.
     """
 
     modes: int = field(Kind.COUNT, "", "number of modes")
@@ -42,9 +43,11 @@ class ElasticModes(Joint):
         Kind.LIST, "", "for each pair of modes k < l, the integral of rho phi_k × phi_l: 3 numbers; a zero for one mode"
     )
     inertia_curvature: Vector = field(
-        Kind.LIST, "", "for each pair k <= l, the second derivative of the inertia matrix: 6 numbers; or one zero: left out",
+        Kind.LIST,
+        "",
+        "for each pair k <= l, the second derivative of the inertia: 6 numbers; or one zero",
         default=(0.0,),
-    )  # fmt: skip
+    )
 
     elastic: ClassVar[bool] = True
 
@@ -58,12 +61,19 @@ class ElasticModes(Joint):
 
     def requirements(self, p: Mapping[str, Any]) -> Mapping[str, Any]:
         n = self.modes
-        lengths = {"momentum": 3 * n, "angular_momentum": 3 * n, "inertia_change": 6 * n, "coupling": 3 * n * (n - 1) // 2}
+        lengths = {
+            "momentum": 3 * n,
+            "angular_momentum": 3 * n,
+            "inertia_change": 6 * n,
+            "coupling": 3 * n * (n - 1) // 2,
+        }
         for name, length in lengths.items():
             if np.shape(p[name])[-1] != max(length, 1):
                 raise ModelError(f"{name}: {np.shape(p[name])[-1]} numbers; {n} modes need {max(length, 1)}")
         if np.shape(p["inertia_curvature"])[-1] not in (1, 3 * n * (n + 1)):
-            raise ModelError(f"inertia_curvature: {np.shape(p['inertia_curvature'])[-1]} numbers; pass {3 * n * (n + 1)}")
+            raise ModelError(
+                f"inertia_curvature: {np.shape(p['inertia_curvature'])[-1]} numbers; pass {3 * n * (n + 1)}"
+            )
         return {}
 
     def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
@@ -86,7 +96,9 @@ class FlexibleNode(Joint):
     """
 
     modes: int = field(Kind.COUNT, "", "number of modes of the body")
-    displacement: Vector = field(Kind.LIST, "kg^-0.5", "for each mode, the displacement of the node, in its joint frame")
+    displacement: Vector = field(
+        Kind.LIST, "kg^-0.5", "for each mode, the displacement of the node, in its joint frame"
+    )
     rotation: Vector = field(Kind.LIST, "rad/(m kg^0.5)", "for each mode, the rotation of the node, in its joint frame")
 
     follows: ClassVar[bool] = True
