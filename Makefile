@@ -27,7 +27,7 @@ $(TYPED): $(STAMP) pyproject.toml $(shell find jaxmbs -name '*.py')
 	touch $(TYPED)
 
 test-slow: $(STAMP)  ## the longer runs that the default leaves out
-	$(BIN)/python -m pip install -q -e '.[test,buckets]'
+	$(BIN)/python -m pip install -q -e '.[test,buckets,nastran]'
 	$(PYTEST) --slow -m "slow and not optimised" $(TESTS)
 
 test-share: $(STAMP)  ## one in SHARE of the default tests, and the slow ones of these, compiled as for a user

@@ -48,7 +48,7 @@ def reduced(
     """
     x, (M, K) = (
         np.asarray(positions, float),
-        (_matrix(name, m) for name, m in (("mass", mass), ("stiffness", stiffness))),
+        (symmetric(name, m) for name, m in (("mass", mass), ("stiffness", stiffness))),
     )
     N = len(x)
     if x.shape != (N, 3) or M.shape != (6 * N, 6 * N) or K.shape != M.shape:
@@ -62,7 +62,7 @@ def reduced(
     if frame is not None:
         x = x - x[frame]
     rigid = rigid_motions(x)
-    _check_rigid(K, rigid)
+    check_rigid(K, rigid)
     shapes, frequency = _modes(M, K, list(attachments.values()), frame, modes)
     return of_shapes(M, x, shapes, frequency, attachments)
 
@@ -70,8 +70,24 @@ def reduced(
 def of_shapes(M: Any, x: Array, shapes: Array, frequency: Array, attachments: Mapping[str, int]) -> FlexiblePart:
     """The part with given shapes (6 N, n) of unit modal mass."""
     N, n = len(x), shapes.shape[1]
-    rigid = rigid_motions(x)
-    whole = rigid.T @ (M @ rigid)  # of (linear, angular) velocity
+    carried = M @ shapes
+    u, p = (y.reshape(N, 6, n)[:, :3] for y in (shapes, carried))
+    spread = np.einsum("ia,ibk->kab", x, p)  # the integral of rho x phi' for each mode
+    pairs = np.einsum("iak,ibl->klab", u, p)
+    pairs = (pairs + np.einsum("iak,ibl->klab", p, u)) / 2
+    nodes = list(attachments.values())
+    at = shapes.reshape(N, 6, n)[nodes]
+    return FlexiblePart(
+        **rigid_integrals(M, rigid_motions(x), shapes), frequency=frequency, inertia_change=_inertia(spread),
+        coupling=_crossed(pairs), inertia_curvature=_inertia(pairs), nodes=tuple(attachments), positions=x[nodes],
+        displacements=at[:, :3], rotations=at[:, 3:],
+    )  # fmt: skip
+
+
+def rigid_integrals(M: Any, rigid: Array, shapes: Array) -> dict[str, Any]:
+    """mass, com, inertia, momentum and angular_momentum of a part: from its mass matrix, the motions of the rigid body
+    (translations, then rotations about the frame's origin), and the shapes."""
+    whole = rigid.T @ (M @ rigid)
     mass = float(np.trace(whole[:3, :3]) / 3)
     if not mass > 0:
         raise ModelError(f"flexible part: the mass matrix gives the body a mass of {mass:.6g} kg")
@@ -82,21 +98,13 @@ def of_shapes(M: Any, x: Array, shapes: Array, frequency: Array, attachments: Ma
             "the direction"
         )
     com = np.array([whole[1, 5] - whole[2, 4], whole[2, 3] - whole[0, 5], whole[0, 4] - whole[1, 3]]) / 2 / mass
-    cross = np.cross(np.eye(3), com)  # -skew
-    inertia = whole[3:, 3:] - mass * cross.T @ cross
+    across = np.cross(np.eye(3), com)
+    inertia = whole[3:, 3:] - mass * across @ across.T
     carried = M @ shapes
-    momentum, angular = (rigid[:, :3].T @ carried).T, (rigid[:, 3:].T @ carried).T
-    u, p = (y.reshape(N, 6, n)[:, :3] for y in (shapes, carried))
-    spread = np.einsum("ia,ibk->kab", x, p)  # the integral of rho x phi' for each mode
-    pairs = np.einsum("iak,ibl->klab", u, p)
-    pairs = (pairs + np.einsum("iak,ibl->klab", p, u)) / 2
-    change = _inertia(spread)
-    nodes = list(attachments.values())
-    at = shapes.reshape(N, 6, n)[nodes]
-    return FlexiblePart(
-        mass, com, (inertia + inertia.T) / 2, frequency, momentum, angular, change, _crossed(pairs), _inertia(pairs),
-        tuple(attachments), x[nodes], at[:, :3], at[:, 3:],
-    )  # fmt: skip
+    return {
+        "mass": mass, "com": com, "inertia": (inertia + inertia.T) / 2, "momentum": (rigid[:, :3].T @ carried).T,
+        "angular_momentum": (rigid[:, 3:].T @ carried).T,
+    }  # fmt: skip
 
 
 def _inertia(G: Array) -> Array:
@@ -169,7 +177,7 @@ def _craig_bampton(M: Any, K: Any, boundary: Array, inner: Array, modes: int) ->
         if fixed.shape[1]:
             fixed[inner] = _lowest(Kii, Mii, fixed.shape[1])[0]
         T = np.concatenate([static, fixed], axis=1)
-    squared, mixed = scipy.linalg.eigh(_symmetric(T.T @ (K @ T)), _symmetric(T.T @ (M @ T)))
+    squared, mixed = scipy.linalg.eigh(_halved(T.T @ (K @ T)), _halved(T.T @ (M @ T)))
     return T @ mixed, squared
 
 
@@ -198,7 +206,8 @@ def _solve(K: Any, right: Array) -> Array:
     return scipy.linalg.solve(K, right, assume_a="pos")
 
 
-def _matrix(name: str, x: Any) -> Any:
+def symmetric(name: str, x: Any) -> Any:
+    """The matrix, made symmetric to the last digit. Raises ModelError if it is not symmetric but for rounding."""
     m = scipy.sparse.csr_matrix(x) if scipy.sparse.issparse(x) else np.asarray(x, float)
     off, size = abs(m - m.T).max(), abs(m).max()
     if m.ndim != 2 or off > ASYMMETRY * size:
@@ -206,7 +215,7 @@ def _matrix(name: str, x: Any) -> Any:
     return (m + m.T) / 2
 
 
-def _check_rigid(K: Any, rigid: Array) -> None:
+def check_rigid(K: Any, rigid: Array) -> None:
     """Refuse a stiffness matrix that resists motions of the rigid body: it is held somewhere, or units are mixed."""
     forces = np.abs(K @ rigid)
     scale = abs(K) @ np.abs(rigid)
@@ -222,5 +231,5 @@ def _full(x: Any) -> Array:
     return x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)
 
 
-def _symmetric(x: Array) -> Array:
+def _halved(x: Array) -> Array:
     return (x + x.T) / 2

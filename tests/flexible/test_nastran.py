@@ -1,0 +1,71 @@
+"""Superelements of NASTRAN, from the files that come with the tests of pyYeti: two parts of a space station, which are
+joined at four grids, against the modes that NASTRAN printed for the whole."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.model.float_rows import rows_at
+from tests.cases import relative
+
+pyyeti = pytest.importorskip("pyyeti", reason="needs pip install 'jaxmbs[nastran]'")
+FILES = Path(pyyeti.__file__).parent / "tests" / "nas2cam_extseout"
+
+
+def part(name, **given):
+    return mbs.flexible.from_nastran(FILES / f"{name}.asm", FILES / f"{name}.op4", **given)
+
+
+def printed():
+    """The eigenvalues [1/s²] in the output of the run."""
+    text = (FILES / "assemble.out").read_text(encoding="latin-1")
+    rows = text[text.index("R E A L   E I G E N V A L U E S") :].splitlines()[3:60]
+    return np.array([float(row.split()[2]) for row in rows if re.match(r"\s+\d+\s+\d+\s+-?\d", row)])
+
+
+@pytest.mark.slow
+def test_two_superelements_have_the_modes_of_the_whole():
+    """All 48 elastic ones, to the digits that NASTRAN printed; six of a rigid body."""
+    mech = mbs.Mechanism("station")
+    stiffness = []
+    for name in ("inboard", "outboard"):
+        mech.add_flexible_body(name, part(name), damping=0.0)
+    mech.add_joint("root", mbs.Free(), "world", "inboard")
+    mech.add_joint("at_3", mbs.Fixed(), "inboard", "outboard")
+    for grid in (11, 19, 27):
+        mech.close_loop(f"at_{grid}", mbs.Fixed(), f"inboard_{grid}", f"outboard_{grid}")
+    model = mech.build()
+    stiffness = np.zeros(model.nv)
+    for name in ("inboard", "outboard"):
+        stiffness[model.v_slice(name)] = (2 * np.pi * mbs.get(model, f"{name}.frequency")) ** 2
+    q = model.neutral().tolist()
+    A = np.array(scalar.mass_matrix(model, q), float)
+    by_link = [q[own] for own in model.structure.q_slices]
+    allowed = scipy.linalg.null_space(rows_at(model, by_link)[1])
+    found = scipy.linalg.eigh(allowed.T @ (stiffness[:, None] * allowed), allowed.T @ A @ allowed, eigvals_only=True)
+    wanted = printed()
+    assert len(found) == len(wanted) == 54
+    assert np.abs(found[:6]).max() < 1e-12 * found[-1]
+    assert relative(found[6:] / wanted[6:], np.ones(48)) < 6e-7  # half a unit of the last of seven digits
+
+
+def test_units_names_and_what_is_refused(tmp_path):
+    own, metric = (
+        part("outboard"),
+        part("outboard", length=0.0254, mass=175.127, names={"hinge": 19}, frame=11, modes=8),
+    )
+    assert metric.nodes == ("hinge",) and metric.modes == 8
+    assert metric.mass == pytest.approx(own.mass * 175.127)
+    assert np.linalg.eigvalsh(metric.inertia) == pytest.approx(np.linalg.eigvalsh(own.inertia) * 175.127 * 0.0254**2)
+    assert metric.positions[0] == pytest.approx([0, 0, -300 * 0.0254])
+    with pytest.raises(mbs.ModelError, match="'tip' is grid 5; the boundary grids are"):
+        part("outboard", names={"tip": 5})
+    with pytest.raises(mbs.ModelError, match="cannot be read"):
+        mbs.flexible.from_nastran(FILES / "outboard.asm", tmp_path / "none.op4")
+    with pytest.raises(mbs.ModelError, match="has no matrix MXX"):
+        mbs.flexible.from_nastran(FILES / "inboard.asm", FILES / "reduced_bset_notall6.op4")
