@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.model.float_rows import rows_at
 from tests.cases import relative
 from tests.flexible.parts import arm, lumped, state
 
@@ -195,6 +197,22 @@ def test_derivatives_of_both_modes_under_jit_and_vmap():
     batch = np.stack([state(model, s)[0] for s in range(4)])
     many = mbs.jit(mbs.forward_dynamics, in_axes=(None, 0, None))(model, batch, at[1])
     assert relative(many, [mbs.forward_dynamics(model, q, at[1]) for q in batch]) < 1e-10
+
+
+@pytest.mark.parametrize("size", [0.0, 0.1])
+def test_plain_floats_and_rows_of_constraints_without_a_backend(size):
+    """At rest at q = 0, too, where numbers are zero but no structural zeros."""
+    mech = arm()
+    mech.close_loop("hold", mbs.Fixed(), "arm_hand", "tail_elbow", mbs.Pose((0.1, 0.2, 0.3)))
+    model = mech.build()
+    q, v, tau = state(model, 3, size)
+    v = size * v
+    plain = [x.tolist() for x in (q, v, tau)]
+    free = arm().build()
+    assert relative(scalar.mass_matrix(free, plain[0]), mbs.mass_matrix(free, q)) < 1e-12
+    assert relative(scalar.forward_dynamics(free, *plain), mbs.forward_dynamics(free, q, v, tau)) < 1e-10
+    by_link = [q[own].tolist() for own in model.structure.q_slices]
+    assert relative(rows_at(model, by_link)[1], mbs.constraint_jacobian(model, q)[0]) < 1e-12
 
 
 def test_float32():

@@ -106,7 +106,7 @@ class FlexibleNode(Joint):
     def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
         shapes, halves = _vectors(p["displacement"]), [x * 0.5 for x in _vectors(p["rotation"])]
         g = _combined(halves, q)
-        if all(map(vanishes, g)):
+        if all(vanishes(c) for x in halves for c in x):
             R, angular = IDENTITY3, [ZERO3] * self.modes
             stretch: Scalar = ZERO
         else:
