@@ -19,7 +19,7 @@ LAYERS = {
     "symbolic": {"errors", "spatial", "model", "dynamics"},
     "textbook": {"model", "dynamics", "symbolic"},
     "absolute": {"errors", "spatial", "model", "dynamics"},
-    "io": {"errors", "spatial", "model", "lazy"},
+    "io": {"errors", "spatial", "model", "flexible", "lazy"},
     "library": {"errors", "spatial", "model", "dynamics"},
     "simulate": {"errors", "spatial", "batching", "model", "dynamics", "lazy"},
     "stability": {"errors", "spatial", "model", "dynamics", "simulate"},

@@ -12,7 +12,7 @@ from pydantic import PlainValidator, create_model
 
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
-from jaxmbs.io.tables import Name, Number, Numbers, Table, stated
+from jaxmbs.io.tables import Count, Name, Number, Numbers, Positive, Table, stated
 from jaxmbs.model import FlexiblePart, ModelError
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
@@ -42,20 +42,45 @@ class BodyTable(Named):
         mech.add_body(self.name, **_fields(self.build()))
 
 
+class BeamTable(Table):
+    """A straight slender beam along x, whose floating frame moves with its root."""
+
+    length: Positive = stated("number > 0", "length", unit="m")
+    mass: Positive = stated("number > 0", "mass", unit="kg")
+    bending: tuple[Positive, Positive] = stated(
+        "2 numbers > 0", "EI_y, EI_z: stiffness against bending in the planes xz and xy", unit="N m2"
+    )
+    torsion: Positive = stated("number > 0", "GJ: stiffness against torsion", unit="N m2")
+    tension: Positive | None = stated(
+        "number > 0", "EA: stiffness against tension, which is high if it is left out", unit="N", default=None
+    )
+    modes: Count = stated("integer >= 0", "number of modes, those of lowest frequency", default=6)
+    elements: Count = stated("integer >= 0", "number of finite elements", default=20)
+
+    def build(self) -> FlexiblePart:
+        from jaxmbs.flexible import beam  # SciPy's eigenvalues; files without beams do not wait for them
+
+        return beam(**{name: getattr(self, name) for name in type(self).model_fields})
+
+
 class FlexibleTable(Table):
-    """A body that deforms by small amounts about its floating frame."""
+    """A body that deforms by small amounts about its floating frame: a beam, or the part in a file."""
 
     name: Name = stated("name", "name of the body, of its modal coordinates, and of its stiffness")
     part: Annotated[Any, PlainValidator(_part)] = stated(
-        "file name", "its part, a file of FlexiblePart.save beside this one"
+        "file name", "its part, a file of FlexiblePart.save beside this one", default=None
     )
+    beam: BeamTable | None = stated("table", "its part if it is a beam, with the node tip", default=None)
     damping: Number | Numbers = stated(
         "number or list of numbers", "damping of each mode, as a fraction of critical damping", default=0.01
     )
     order: int = stated("1 or 2", "order of the inertia of the deformed body in the modal coordinates", default=1)
 
     def add(self, mech: Mechanism) -> None:
-        mech.add_flexible_body(self.name, self.part, self.damping, order=self.order)
+        if (self.part is None) == (self.beam is None):
+            raise ModelError(f"flexible body {self.name!r}: give either part or beam")
+        part = self.part if self.beam is None else self.beam.build()
+        mech.add_flexible_body(self.name, part, self.damping, order=self.order)
 
 
 class JointTable(Named):

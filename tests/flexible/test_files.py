@@ -1,0 +1,133 @@
+"""Flexible bodies in files, and in studies from them."""
+
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from jaxmbs.study.results.store import open_folder, read_study
+from tests.cases import relative
+from tests.flexible.parts import lumped, state
+
+TOP = """
+[mechanism]
+name = "wing"
+gravity = [0.0, 0.0, -9.81]
+
+[[mechanism.bodies]]
+name = "hub"
+mass = 3.0
+inertia = [0.1, 0.1, 0.1]
+
+[[mechanism.joints]]
+name = "base"
+type = "free"
+parent = "world"
+child = "hub"
+
+[[mechanism.joints]]
+name = "hinge"
+type = "revolute"
+axis = [0.0, 1.0, 0.0]
+parent = "hub"
+child = "wing"
+
+[[mechanism.flexible_bodies]]
+name = "wing"
+damping = [0.01, 0.02, 0.03]
+"""
+BEAM = (
+    TOP
+    + """
+[mechanism.flexible_bodies.beam]
+length = 2.0
+mass = 1.5
+bending = [40.0, 90.0]
+torsion = 10.0
+modes = 3
+"""
+)
+
+
+def built(part):
+    mech = mbs.Mechanism("wing", gravity=(0, 0, -9.81))
+    mech.add_body("hub", 3.0, inertia=(0.1, 0.1, 0.1))
+    mech.add_joint("base", mbs.Free(), "world", "hub")
+    mech.add_flexible_body("wing", part, damping=[0.01, 0.02, 0.03])
+    mech.add_joint("hinge", mbs.Revolute((0, 1, 0)), "hub", "wing")
+    return mech.build()
+
+
+@pytest.mark.parametrize("beam", [True, False])
+def test_a_file_gives_the_same_model_and_so_does_what_save_writes(tmp_path, beam):
+    part = mbs.flexible.beam(2.0, 1.5, (40.0, 90.0), 10.0, modes=3) if beam else lumped()[0]
+    part.save(tmp_path / "wing.npz")
+    (tmp_path / "wing.toml").write_text(BEAM if beam else TOP + 'part = "wing.npz"\n', encoding="utf-8")
+    model, own = mbs.load(tmp_path / "wing.toml"), built(part)
+    mbs.save(model, tmp_path / "again.toml")
+    q, v, tau = state(own)
+    a = mbs.forward_dynamics(own, q, v, tau)
+    for other in (model, mbs.load(tmp_path / "again.toml")):
+        assert other.joint_names == own.joint_names
+        for name in own.parameter_names:
+            assert np.array_equal(mbs.get(other, name), mbs.get(own, name)), name
+        assert relative(mbs.forward_dynamics(other, q, v, tau), a) < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (TOP, "give either part or beam"),
+        (
+            BEAM.replace("[mechanism.flexible_bodies.beam]", 'part = "wing.npz"\n[mechanism.flexible_bodies.beam]'),
+            "either",
+        ),
+        (TOP + 'part = "none.npz"\n', 'part: "none.npz" cannot be read'),
+        (TOP + 'part = "../wing.npz"\n', "part: .* without a folder"),
+        (TOP + 'part = "text.npz"\n', "pass a file written by FlexiblePart.save"),
+        (TOP + "part = 3\n", "needs the name of a file"),
+        (BEAM.replace("length = 2.0", "length = -2.0"), "beam.length"),
+        (BEAM.replace("0.02, 0.03", "0.02"), "damping: 2 numbers"),
+    ],
+)
+def test_faults_in_a_file_name_their_key(tmp_path, text, says):
+    lumped()[0].save(tmp_path / "wing.npz")
+    (tmp_path / "text.npz").write_text("text", encoding="utf-8")
+    (tmp_path / "wing.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(mbs.ModelError, match=says):
+        mbs.load(tmp_path / "wing.toml")
+
+
+def test_a_study_keeps_its_part_with_the_run(tmp_path):
+    """The part's file may be gone when a report is made or a sample is repeated."""
+    text = (
+        TOP
+        + 'part = "wing.npz"\n'
+        + """
+[dispersions."wing.frequency"]
+distribution = "normal"
+apply = "multiply"
+std = 0.05
+
+[initial.hinge]
+v = [0.3]
+
+[simulation]
+t_end = 0.05
+dt = 0.005
+
+[outputs.swing]
+type = "distance"
+body_a = "wing"
+body_b = "wing_hand"
+reduce = "max"
+"""
+    )
+    lumped()[0].save(tmp_path / "wing.npz")
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+    study = mbs.study.read(tmp_path / "study.toml")
+    store = mbs.study.run(study, 4, tmp_path / "run")
+    swing = store.outputs(study)["swing"]
+    assert np.isfinite(swing).all() and len(set(swing.tolist())) == 4
+    (tmp_path / "wing.npz").unlink()
+    again = read_study(open_folder(tmp_path / "run"))
+    assert again.model.structure == study.model.structure
