@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import scipy.sparse
@@ -25,6 +25,7 @@ def beam(
     modes: int = 6,
     elements: int = 20,
     attach: Sequence[str] = ("tip",),
+    stations: Mapping[str, float] | None = None,
     free: bool = False,
 ) -> FlexiblePart:
     """A straight slender beam along x, from the floating frame, which moves with its root, to the node "tip".
@@ -33,7 +34,9 @@ def beam(
     torsion: GJ [N m²]; tension: EA [N], None for 1e4 times the larger bending stiffness over length²; gyration: (r_y, r_z)
     [m], radii of gyration of the cross-section about y and z, whose rotary inertia acts on torsion alone; None: 1 % of the
     length. modes: the number kept, those of lowest frequency. elements: finite elements (cubic in bending); attach: the
-    nodes that other elements may be attached to, of "root" and "tip". free: the frame is not at the root; the modes are
+    nodes that other elements may be attached to, of "root" and "tip"; stations: {name: place} of further nodes, which move
+    with the beam, for shapes, outputs and light things; place: 0 at the root, 1 at the tip, rounded to a node of the finite
+    elements. free: the frame is not at the root; the modes are
     those of the free beam, and the frame is at its centre.
 
     Raises ModelError for numbers that are not positive.
@@ -53,11 +56,15 @@ def beam(
     places = {"root": 0, "tip": elements}
     if lacking := [name for name in attach if name not in places]:
         raise ModelError(f"beam: {lacking[0]!r} is no node to attach to; choose from {', '.join(places)}")
+    for name, place in (stations or {}).items():
+        if not 0 <= place <= 1:
+            raise ModelError(f"beam: station {name!r} is at {place!r}; pass 0 (root) to 1 (tip)")
     x = np.zeros((elements + 1, 3))
     x[:, 0] = np.linspace(0, length, elements + 1) - (length / 2 if free else 0.0)
     M, K = _assembled(elements, length / elements, mass / length, EI, torsion, EA, r[0] ** 2 + r[1] ** 2)
     part = reduced(
-        M, K, x, attachments={name: places[name] for name in attach}, frame=None if free else 0,
+        M, K, x, attachments={name: places[name] for name in attach},
+        stations={name: round(place * elements) for name, place in (stations or {}).items()}, frame=None if free else 0,
         modes=min(2 * modes + 6, 6 * (elements - 1)),
     )  # fmt: skip
     return part.keep(min(modes, part.modes))

@@ -27,6 +27,7 @@ def reduced(
     positions: Any,
     *,
     attachments: Mapping[str, int],
+    stations: Mapping[str, int] | None = None,
     frame: int | None = None,
     modes: int = 10,
 ) -> FlexiblePart:
@@ -34,7 +35,8 @@ def reduced(
     the modes of the whole.
 
     mass, stiffness (6 N, 6 N): dense, or sparse of SciPy; for each node three displacements, then three rotations.
-    positions (N, 3) [m], of the nodes. attachments: {name: index of the node} to which other elements may be attached.
+    positions (N, 3) [m], of the nodes. attachments: {name: index of the node} to which other elements may be attached;
+    stations: further nodes, which move with the body, for shapes, outputs and light things; they add no modes.
     frame: the node that is fixed in the floating frame, whose origin is there; None: no node is, the modes are those of
     the free body and the origin is that of the positions. modes: how many fixed-interface modes to use; the part has these
     and six for each attachment (less six that are motions of a rigid body, without a frame).
@@ -56,7 +58,10 @@ def reduced(
             f"flexible part: positions {x.shape}, mass {M.shape}, stiffness {K.shape}; N nodes need positions (N, 3) and "
             "matrices (6 N, 6 N): three displacements and three rotations for each node"
         )
-    for name, node in (*attachments.items(), *([] if frame is None else [("frame", frame)])):
+    stations = dict(stations or {})
+    if both := [name for name in stations if name in attachments]:
+        raise ModelError(f"flexible part: {both[0]!r} is among the attachments and among the stations; choose one")
+    for name, node in (*attachments.items(), *stations.items(), *([] if frame is None else [("frame", frame)])):
         if not 0 <= node < N:
             raise ModelError(f"flexible part: {name!r} is node {node}; the model has nodes 0 to {N - 1}")
     if frame is not None:
@@ -64,22 +69,22 @@ def reduced(
     rigid = rigid_motions(x)
     check_rigid(K, rigid)
     shapes, frequency = _modes(M, K, list(attachments.values()), frame, modes)
-    return of_shapes(M, x, shapes, frequency, attachments)
+    return of_shapes(M, x, shapes, frequency, {**attachments, **stations})
 
 
-def of_shapes(M: Any, x: Array, shapes: Array, frequency: Array, attachments: Mapping[str, int]) -> FlexiblePart:
-    """The part with given shapes (6 N, n) of unit modal mass."""
+def of_shapes(M: Any, x: Array, shapes: Array, frequency: Array, named: Mapping[str, int]) -> FlexiblePart:
+    """The part with given shapes (6 N, n) of unit modal mass; named: {name: index} of its nodes."""
     N, n = len(x), shapes.shape[1]
     carried = M @ shapes
     u, p = (y.reshape(N, 6, n)[:, :3] for y in (shapes, carried))
     spread = np.einsum("ia,ibk->kab", x, p)  # the integral of rho x phi' for each mode
     pairs = np.einsum("iak,ibl->klab", u, p)
     pairs = (pairs + np.einsum("iak,ibl->klab", p, u)) / 2
-    nodes = list(attachments.values())
+    nodes = list(named.values())
     at = shapes.reshape(N, 6, n)[nodes]
     return FlexiblePart(
         **rigid_integrals(M, rigid_motions(x), shapes), frequency=frequency, inertia_change=_inertia(spread),
-        coupling=_crossed(pairs), inertia_curvature=_inertia(pairs), nodes=tuple(attachments), positions=x[nodes],
+        coupling=_crossed(pairs), inertia_curvature=_inertia(pairs), nodes=tuple(named), positions=x[nodes],
         displacements=at[:, :3], rotations=at[:, 3:],
     )  # fmt: skip
 

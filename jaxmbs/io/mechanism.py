@@ -56,6 +56,9 @@ class BeamTable(Table):
     )
     modes: Count = stated("integer >= 0", "number of modes, those of lowest frequency", default=6)
     elements: Count = stated("integer >= 0", "number of finite elements", default=20)
+    stations: dict[str, Number] | None = stated(
+        "table of numbers", "names of further nodes, and their places: 0 at the root, 1 at the tip", default=None
+    )
 
     def build(self) -> FlexiblePart:
         from jaxmbs.flexible import beam  # SciPy's eigenvalues; files without beams do not wait for them

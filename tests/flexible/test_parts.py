@@ -68,6 +68,20 @@ def test_two_parts_joined_have_the_frequencies_of_the_whole():
     assert relative(found / exact, np.ones(6)) < 1e-6
 
 
+def test_stations_move_with_the_beam_and_change_nothing():
+    """Of the first mode of Euler and Bernoulli, half the length moves by 0.3395 of what the tip does."""
+    plain = mbs.flexible.beam(L, MASS, EI, GJ, modes=4)
+    more = mbs.flexible.beam(L, MASS, EI, GJ, modes=4, stations={"middle": 0.5, "end": 1.0})
+    assert more.nodes == ("tip", "middle", "end") and np.array_equal(more.frequency, plain.frequency)
+    tip, middle, end = more.displacements[:, 2, 0]
+    assert end == tip and middle / tip == pytest.approx(0.3395, abs=1e-4)
+    assert more.positions[1].tolist() == [L / 2, 0, 0]
+    with pytest.raises(mbs.ModelError, match="station 'middle' is at 2"):
+        mbs.flexible.beam(L, MASS, EI, GJ, stations={"middle": 2})
+    with pytest.raises(mbs.ModelError, match="'tip' is among the attachments and among the stations"):
+        mbs.flexible.beam(L, MASS, EI, GJ, stations={"tip": 1.0})
+
+
 def test_a_part_in_a_file_stays_the_same(tmp_path):
     part = lumped()[0]
     part.save(tmp_path / "part.npz")
