@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
-from jaxmbs.dynamics.state.scene import action, elements
+from jaxmbs.dynamics.state.scene import elements
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.given import Coordinates, Number, Rates
@@ -52,7 +52,7 @@ def element_forces(
     scene, s = state.scene, state.tree.structure
     zero, found = jnp.zeros((), dtype), {}
     for name, element, numbers, seen, on in elements(scene, mode):
-        on_body, on_joint, on_all = action(element, numbers, seen)
+        on_body, on_joint, on_all = scene.action(element, numbers, seen)
         wrenches = {body: [zero] * 6 for body in model.body_names}
         along = [zero] * model.nv if not on_all else [jnp.asarray(x, dtype) for x in on_all]
         parts = list(on_body.items())

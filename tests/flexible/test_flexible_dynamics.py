@@ -135,6 +135,35 @@ def test_power_equals_the_change_of_energy():
     assert jax.jvp(energy, (0.0,), (1.0,))[1] == pytest.approx(tau @ v + damping, rel=1e-10)
 
 
+@pytest.mark.parametrize("uniform", [True, False])
+def test_gravity_is_the_gradient_of_its_potential(uniform):
+    """Uniform, and that of a near centre of attraction, which acts along the modes, too."""
+    mech = arm(2, gravity=(0.3, -0.2, -9.81) if uniform else (0, 0, 0))
+    if not uniform:
+        mech.add_force("earth", mbs.CentralGravity(mu=300.0, center=(1.0, 2.0, -4.0)))
+    model = mech.build()
+    q, *_ = state(model, 5)
+
+    def stored(w):
+        return mbs.energy(model, mbs.integrate(model, q, w), np.zeros(model.nv))[1]
+
+    assert relative(mbs.bias_forces(model, q, np.zeros(model.nv)), jax.grad(stored)(np.zeros(model.nv))) < 1e-11
+
+
+def test_in_orbit_nothing_bends_a_body():
+    """A falling body accelerates as a whole; its modes stay at rest but for the gradient of the field."""
+    mech = mbs.Mechanism("orbit")
+    mech.add_flexible_body("body", lumped(2)[0])
+    mech.add_joint("flight", mbs.Free(), "world", "body")
+    mech.add_force("earth", mbs.CentralGravity(mu=3.986e14, center=(0, 0, -7e6)))
+    model = mech.build()
+    a = mbs.forward_dynamics(model, model.neutral(), np.zeros(model.nv))
+    assert a[5] == pytest.approx(-3.986e14 / 7e6**2, rel=1e-6)
+    assert np.abs(a[model.v_slice("body")]).max() < 1e-5
+    found = mbs.element_forces(model, model.neutral(), np.zeros(model.nv))["earth"].generalized
+    assert np.abs(found[model.v_slice("body")]).max() > 0.1
+
+
 def test_without_freedom_to_bend_it_is_the_rigid_body():
     part, *_ = lumped(5)
 

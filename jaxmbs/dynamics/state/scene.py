@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ from jaxmbs.model.forces.base import Force as Element
 from jaxmbs.model.frames import Frame, frame_on, relative
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.joints.base import speeds_of, wrench_along
+from jaxmbs.model.joints.elastic import grouped
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
 from jaxmbs.spatial import ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Transform, Vector3, kernel
 from jaxmbs.spatial.known import ZERO, known
@@ -103,7 +104,31 @@ class TreeScene:
             mass, com = own.get(body, (ZERO, ZERO3))
             whole, moment = mass + more.mass, com * mass + more.moment
             own[body] = whole, Vector3(*(safe_divide(x, whole) for x in moment))
+        for body, joint, momenta in self._flexible():
+            mass, com = own[body]
+            for U, x in zip(momenta, self.joint(joint)[0], strict=True):
+                com = com + U * (x / mass)
+            own[body] = mass, com
         return own
+
+    def _flexible(self) -> Iterator[tuple[str, str, list[Vector3]]]:
+        """(body, joint of its modal coordinates, for each mode its momentum per unit rate) of every flexible body."""
+        s = self.tree.structure
+        for link in s.links if s.flexible else ():
+            if link.joint.elastic:
+                numbers = self.tree.values[f"{link.name}.momentum"]
+                yield s.links[link.parent].body, link.name, grouped(numbers)
+
+    def action(self, element: Element, numbers: Numbers, seen: Scene) -> tuple[Any, Any, Any]:
+        """`action`, together with the forces along the modes of flexible bodies of an element that acts on all masses: its
+        field is taken as uniform over a body."""
+        on_body, on_joint, on_all = action(element, numbers, seen)
+        for body, joint, momenta in self._flexible() if element.on_every_mass else ():
+            if body in on_body:
+                rotation = self.tree.body_in_link[self.tree.structure.find_body(body)].rotation
+                field = (rotation.T @ on_body[body].force) * (1 / seen.masses[body][0])
+                on_joint = {**on_joint, joint: tuple(field @ U for U in momenta)}
+        return on_body, on_joint, on_all
 
     def of(self, name: str, element: Element, sides: Sequence[Scalar] = ()) -> Scene:
         """The part of the state that the named element needs; sides: see `Force.sides`."""
@@ -202,7 +227,7 @@ def loads(scene: TreeScene, mode: Mode | None) -> LinkLoads:
     """The action of all force elements that are switched on."""
     s, total = scene.tree.structure, LinkLoads()
     for _, element, numbers, seen, on in elements(scene, mode):
-        on_body, on_joint, on_all = action(element, numbers, seen)
+        on_body, on_joint, on_all = scene.action(element, numbers, seen)
         if on is not True:
             switched = jax.tree_util.tree_map(lambda x, on=on: where(on, x, 0.0), (on_body, on_joint, on_all))
             on_body, on_joint, on_all = switched

@@ -104,7 +104,7 @@ class FlexibleNode(Joint):
     follows: ClassVar[bool] = True
 
     def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
-        shapes, halves = _vectors(p["displacement"]), [x * 0.5 for x in _vectors(p["rotation"])]
+        shapes, halves = grouped(p["displacement"]), [x * 0.5 for x in grouped(p["rotation"])]
         g = _combined(halves, q)
         if all(vanishes(c) for x in halves for c in x):
             R, angular = IDENTITY3, [ZERO3] * self.modes
@@ -126,7 +126,8 @@ class FlexibleNode(Joint):
         return ()
 
 
-def _vectors(numbers: Sequence[Scalar]) -> list[Vector3]:
+def grouped(numbers: Sequence[Scalar]) -> list[Vector3]:
+    """Vectors from their components, one after the other."""
     return [Vector3.of(numbers[k : k + 3]) for k in range(0, len(numbers), 3)]
 
 
