@@ -22,7 +22,8 @@ from jaxmbs.model.forces.base import Force
 from jaxmbs.model.forces.modal_stiffness import ModalStiffness
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.joints.base import Joint
-from jaxmbs.model.joints.elastic import ElasticModes, FlexibleNode
+from jaxmbs.model.joints.elastic_modes import ElasticModes
+from jaxmbs.model.joints.flexible_node import FlexibleNode
 from jaxmbs.model.joints.prismatic import Prismatic
 from jaxmbs.model.joints.releasable import released
 from jaxmbs.model.model import Model, read_only

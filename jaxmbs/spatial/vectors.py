@@ -70,6 +70,11 @@ class Vector3:
 ZERO3 = Vector3(0, 0, 0)
 
 
+def grouped(numbers: Sequence[Scalar]) -> list[Vector3]:
+    """Vectors from their components, which follow one another."""
+    return [Vector3.of(numbers[k : k + 3]) for k in range(0, len(numbers), 3)]
+
+
 @components
 class Matrix3:
     """A 3x3 matrix, row by row."""

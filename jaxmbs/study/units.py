@@ -53,6 +53,9 @@ _TABLE: dict[str, dict[str, float]] = {
     "frequency": {"Hz": 1.0},
     "modal coordinate": {"m kg^0.5": 1.0},
     "modal rate": {"m kg^0.5/s": 1.0},
+    "modal momentum": {"kg^0.5": 1.0},
+    "modal displacement": {"kg^-0.5": 1.0},
+    "modal rotation": {"rad/(m kg^0.5)": 1.0},
 }
 UNITS = {name: Unit(name, factor, quantity) for quantity, row in _TABLE.items() for name, factor in row.items()}
 

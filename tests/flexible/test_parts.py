@@ -68,6 +68,17 @@ def test_two_parts_joined_have_the_frequencies_of_the_whole():
     assert relative(found / exact, np.ones(6)) < 1e-6
 
 
+def test_the_frame_is_at_its_node():
+    """Of a beam whose frame is at the other end: mirrored in its middle."""
+    M, K, x = model_of_beam()
+    part, other = (mbs.flexible.reduced(M, K, x, attachments={"end": 3 - k}, frame=k, modes=3) for k in (0, 3))
+    assert part.com == pytest.approx([0.5, 0, 0]) and other.com == pytest.approx([-0.5, 0, 0])
+    assert other.positions[0].tolist() == [-1, 0, 0]
+    assert relative(other.frequency, part.frequency) < 1e-9
+    sizes = [np.linalg.norm(x.angular_momentum, axis=1) for x in (part, other)]
+    assert relative(*sizes) < 1e-9
+
+
 def test_stations_move_with_the_beam_and_change_nothing():
     """Of the first mode of Euler and Bernoulli, half the length moves by 0.3395 of what the tip does."""
     plain = mbs.flexible.beam(L, MASS, EI, GJ, modes=4)

@@ -19,11 +19,11 @@ from jaxmbs.model.forces.base import Force as Element
 from jaxmbs.model.frames import Frame, frame_on, relative
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.joints.base import speeds_of, wrench_along
-from jaxmbs.model.joints.elastic import grouped
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
 from jaxmbs.spatial import ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Transform, Vector3, kernel
 from jaxmbs.spatial.known import ZERO, known
 from jaxmbs.spatial.scalar import Scalar, safe_divide, vanishes, where
+from jaxmbs.spatial.vectors import grouped
 
 _frame_on = kernel(frame_on)
 

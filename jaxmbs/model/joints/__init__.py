@@ -5,9 +5,9 @@ from jaxmbs.model.joints.base import Joint as Joint
 from jaxmbs.model.joints.base import JointMotion as JointMotion
 from jaxmbs.model.joints.carried import Carried as Carried
 from jaxmbs.model.joints.cylindrical import Cylindrical as Cylindrical
-from jaxmbs.model.joints.elastic import ElasticModes as ElasticModes
-from jaxmbs.model.joints.elastic import FlexibleNode as FlexibleNode
+from jaxmbs.model.joints.elastic_modes import ElasticModes as ElasticModes
 from jaxmbs.model.joints.fixed import Fixed as Fixed
+from jaxmbs.model.joints.flexible_node import FlexibleNode as FlexibleNode
 from jaxmbs.model.joints.free import Free as Free
 from jaxmbs.model.joints.general import General as General
 from jaxmbs.model.joints.helical import Helical as Helical
