@@ -97,6 +97,17 @@ def test_faults_in_a_file_name_their_key(tmp_path, text, says):
         mbs.load(tmp_path / "wing.toml")
 
 
+def test_outputs_of_rigid_bodies_refuse_flexible_ones(tmp_path):
+    text = (
+        BEAM
+        + '[simulation]\nt_end = 0.01\ndt = 0.005\n[dispersions."wing.frequency"]\ndistribution = "normal"\nstd = 0.1\n'
+    )
+    text += '[outputs.swing]\ntype = "momentum"\nbody = "wing"\n'
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(mbs.ModelError, match="body 'wing' is flexible"):
+        mbs.study.run(mbs.study.read(tmp_path / "study.toml"), 2, tmp_path / "run")
+
+
 def test_a_study_keeps_its_part_with_the_run(tmp_path):
     """The part's file may be gone when a report is made or a sample is repeated."""
     text = (

@@ -19,6 +19,19 @@ def test_a_free_body_keeps_energy_and_momentum(order):
     assert np.abs(np.ptp(found, axis=0)).max() < 1e-8 * np.abs(found).max()
 
 
+def test_shares_of_energy_belong_to_flexible_bodies():
+    mech = mbs.Mechanism("boom")
+    mech.add_body("hub", 2.0, (0, 0, 0.1), (0.1, 0.1, 0.1))
+    mech.add_joint("base", mbs.Revolute((0, 1, 0)), "world", "hub")
+    mech.add_flexible_body("boom", mbs.flexible.beam(1.0, 0.5, (3.0, 3.0), 1.0, modes=1, elements=4), damping=0.0)
+    mech.add_joint("root", mbs.Fixed(), "hub", "boom")
+    model = mech.build()
+    shares = mbs.modes(model, model.neutral()).energy
+    assert set(shares) == {"hub", "boom", "boom_modes", "boom_tip"} and np.abs(shares["boom_modes"]).max() == 0
+    assert all(np.asarray(x).min() > -1e-12 for x in shares.values())
+    assert np.abs(shares["hub"] + shares["boom"] - 1).max() < 1e-12
+
+
 def test_a_loop_keeps_energy():
     model = slider_crank()
     model = mbs.set(model, {"rod.damping": np.zeros(3)})

@@ -44,7 +44,11 @@ def kinetic_by_link(state: State) -> list[Scalar]:
         0.5 * link.armature * total(*(x * x for x in own))
         for (_, _, link), own in zip(_links(state), rates, strict=True)
     ]
-    return [a + b for a, b in zip(tree.per_link(links), tree.per_link(turning), strict=True)]
+    found = [a + b for a, b in zip(tree.per_link(links), tree.per_link(turning), strict=True)]
+    for i, link in enumerate(tree.structure.links):
+        if link.joint.elastic:  # what the modes add belongs to the flexible body
+            found[link.parent], found[i] = found[link.parent] + found[i], ZERO
+    return found
 
 
 def potential(state: State) -> Scalar:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax.numpy as jnp
 
 from jaxmbs.io.errors import choices
+from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import WORLD, Force, Scene
@@ -171,6 +172,12 @@ class Momentum(OfState):
         return "impulse" if self.part == "linear" else "angular impulse"
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
+        s = state.tree.structure
+        if any(x.joint.elastic and s.links[x.parent].body == self.body for x in s.links):
+            raise ModelError(
+                f"an output of type momentum: body {self.body!r} is flexible, and its momentum is not that of a rigid body; "
+                "measure velocities of its nodes instead"
+            )
         named = {b: state.body(b) for b in (self.body, self.relative_to) if b != WORLD}
         scene: Any = Scene(state.t, named, {}, {}, (), ())
         values = state.tree.values
