@@ -23,6 +23,7 @@ def test_shares_of_energy_belong_to_flexible_bodies():
     mech = mbs.Mechanism("boom")
     mech.add_body("hub", 2.0, (0, 0, 0.1), (0.1, 0.1, 0.1))
     mech.add_joint("base", mbs.Revolute((0, 1, 0)), "world", "hub")
+    mech.add_force("spring", mbs.JointSpring("base", stiffness=20.0))
     mech.add_flexible_body("boom", mbs.flexible.beam(1.0, 0.5, (3.0, 3.0), 1.0, modes=1, elements=4), damping=0.0)
     mech.add_joint("root", mbs.Fixed(), "hub", "boom")
     model = mech.build()
