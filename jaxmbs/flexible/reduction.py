@@ -43,7 +43,7 @@ def reduced(
 
     Frequencies and shapes are those of the model with all elements removed from the attachments; static loads there are
     represented exactly. The second-order shape integrals take each node's share of a mode's momentum to be at the node,
-    which is exact for lumped masses.
+    which is exact for lumped masses. Degrees of freedom without mass follow the others as in statics.
 
     Raises ModelError, with the figures, for matrices that are not symmetric, a stiffness that resists a motion of the
     rigid body, a mass matrix that is not positive, and attachments that the model lacks.
@@ -144,9 +144,17 @@ def _modes(M: Any, K: Any, boundary: list[int], frame: int | None, modes: int) -
         own = np.array([d for d in own if d not in held], int)
         m, k = M[np.ix_(own, own)], K[np.ix_(own, own)]
         at_ends = np.array([d in b for d in own], bool)
+        light = (np.asarray(abs(m).sum(axis=0)).reshape(-1) == 0) & ~at_ends
+        heavy = ~light
+        if light.any():  # without mass, they follow the others as in statics
+            followed = -_solve(k[np.ix_(light, light)], _full(k[np.ix_(light, heavy)]))
+            k = _full(k[np.ix_(heavy, heavy)]) + k[np.ix_(heavy, light)] @ followed
+            k, m, at_ends = _halved(k), m[np.ix_(heavy, heavy)], at_ends[heavy]
         shapes, squared = _craig_bampton(m, k, np.flatnonzero(at_ends), np.flatnonzero(~at_ends), modes)
         whole = np.zeros((M.shape[0], len(squared)))
-        whole[own] = shapes
+        whole[own[heavy]] = shapes
+        if light.any():
+            whole[own[light]] = followed @ shapes
         found.append((whole, squared))
     shapes, squared = np.concatenate([x for x, _ in found], axis=1), np.concatenate([x for _, x in found])
     order = np.argsort(squared, kind="stable")[0 if frame is not None else 6 :]
@@ -198,8 +206,8 @@ def _lowest(K: Any, M: Any, n: int) -> tuple[Array, Array]:
             squared, shapes = scipy.sparse.linalg.eigsh(K, n, M, sigma=low)
     except np.linalg.LinAlgError:
         raise ModelError(
-            "flexible part: the mass matrix is not positive; give every node mass and rotary inertia, or condense those "
-            "without before"
+            "flexible part: the mass matrix is not positive on all motions of the body; check signs, and that attachments "
+            "have mass or are connected to nodes that have"
         ) from None
     order = np.argsort(squared)
     return shapes[:, order], squared[order]

@@ -66,8 +66,8 @@ class FlexiblePart:
             raise ModelError(f"flexible part: nodes {self.nodes} have equal names; give them different names")
         if (np.asarray(self.frequency) < 0).any():
             raise ModelError("flexible part: a frequency is negative; pass frequencies of zero or more")
-        low = np.linalg.eigvalsh(self.mass_matrix)[0] if n else 1.0
-        if low <= 0:
+        low, *_, high = np.linalg.eigvalsh(self.mass_matrix)
+        if low < -ROUNDING * high:
             raise ModelError(
                 f"flexible part: the mass matrix of the frame and the modes is not positive (least eigenvalue {low:.3g}); "
                 "the modes carry more momentum than the body's mass and inertia allow: check units and shape integrals"

@@ -182,6 +182,8 @@ class Mechanism:
         """
         if not isinstance(part, FlexiblePart):
             raise ModelError(f"flexible body {name!r}: {part!r} is not a part; pass one from jaxmbs.flexible")
+        if not part.modes:
+            raise ModelError(f"flexible body {name!r}: its part has no modes; add a rigid body with add_body")
         if order not in (1, 2):
             raise ModelError(f"flexible body {name!r}: order is {order!r}; pass 1 or 2")
         carrier = f"{name}_modes"

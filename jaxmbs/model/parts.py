@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from jaxmbs.model.bodies import Body, Closure
@@ -48,7 +48,10 @@ class Parts:
                     f"body {body!r} is not the child of any joint; add one with add_joint(..., child={body!r}), "
                     "mbs.Free() with the world as parent if it moves freely"
                 )
-        return tree_order(list(self.bodies), {body: (name, self.joints[name]) for body, name in inward.items()})
+        links = tree_order(list(self.bodies), {body: (name, self.joints[name]) for body, name in inward.items()})
+        for link in links:
+            _check_flexible(link, links)
+        return links
 
     def check(self, where: str, held: Iterable[str], off: Iterable[str], visuals: Iterable[Visual]) -> None:
         """Check the names to which force elements, loops, constraints and events refer, and those in the `held` joints,
@@ -158,3 +161,19 @@ class Parts:
         switched = [*self.forces, *self.loops, *self.constraints]
         if name not in switched:
             raise unknown("force element or constraint", name, switched, where)
+
+
+def _check_flexible(link: TreeJoint, links: Sequence[TreeJoint]) -> None:
+    """Check that the parts of a flexible body are attached to one another, and nothing else to its modes."""
+    parent, where = links[link.parent] if link.parent >= 0 else None, f"joint {link.name!r}"
+    if link.joint.elastic and parent is None:
+        raise ModelError(f"{where}: modes belong to a body, not to the world; add the body with add_flexible_body")
+    if parent is not None and parent.joint.elastic and not link.joint.follows:
+        raise ModelError(
+            f"{where}: body {parent.body!r} carries the modes of {parent.name!r} and nothing else; attach the joint to body "
+            f"{links[parent.parent].body!r}, its frame, or to one of its nodes"
+        )
+    if link.joint.follows and not (parent is not None and parent.joint.elastic):
+        raise ModelError(f"{where}: {link.joint.type_name} is for nodes of flexible bodies; use add_flexible_body")
+    if link.joint.follows and getattr(link.joint, "modes", 0) != parent.joint.nv:
+        raise ModelError(f"{where}: {getattr(link.joint, 'modes', 0)} modes, but {parent.name!r} has {parent.joint.nv}")

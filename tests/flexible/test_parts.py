@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse
 
 import jaxmbs as mbs
 from jaxmbs.flexible.beams import _assembled
+from jaxmbs.model.joints import ElasticModes, FlexibleNode
 from tests.cases import relative
 from tests.flexible.parts import lumped
 
@@ -28,6 +30,20 @@ def test_frequencies_of_beams():
     found = [mbs.flexible.beam(L, MASS, EI, GJ, modes=100, elements=n).frequency[0] for n in (3, 6)]
     errors = np.array(found) / euler([1.8751040687], 40.0)[0] - 1
     assert errors[0] / errors[1] == pytest.approx(16, rel=0.1)
+
+
+def test_masses_at_nodes_without_rotary_inertia():
+    """A lumped mass matrix; torsion, which then has no mass, follows."""
+    n = 40
+    x = np.zeros((n + 1, 3))
+    x[:, 0] = np.linspace(0, L, n + 1)
+    share = MASS / n * np.where(np.arange(n + 1) % n, 1.0, 0.5)
+    M = scipy.sparse.diags(np.kron(share, [1, 1, 1, 0, 0, 0])).tocsr()
+    K = _assembled(n, L / n, MASS / L, EI, GJ, 1e5, 2e-4)[1]
+    part = mbs.flexible.reduced(M, K, x, attachments={}, frame=0, modes=4)
+    exact = np.sort(np.concatenate([euler([1.87510407, 4.69409113], s) for s in EI]))
+    assert relative(part.frequency[:4] / exact, np.ones(4)) < 1e-3
+    assert part.momentum[0, 2] ** 2 / MASS == pytest.approx(0.6131, rel=1e-3)  # effective mass of the first mode
 
 
 def test_modes_of_a_free_part_do_not_move_the_rigid_body():
@@ -161,6 +177,38 @@ def test_bad_input_is_refused_by_name():
     heavy = lumped()[0]
     with pytest.raises(mbs.ModelError, match="is not positive"):
         mbs.FlexiblePart(**{**vars(heavy), "momentum": 10 * heavy.momentum})
+
+
+def test_what_can_be_attached_where():
+    part = lumped()[0]
+
+    def mech():
+        found = mbs.Mechanism("boom")
+        found.add_flexible_body("boom", part)
+        found.add_joint("root", mbs.Fixed(), "world", "boom")
+        found.add_body("load", 1.0, inertia=(1, 1, 1))
+        return found
+
+    wrong = mech()
+    wrong.add_joint("mount", mbs.Fixed(), "boom_modes", "load")
+    with pytest.raises(
+        mbs.ModelError, match="'boom_modes' carries the modes of 'boom' and nothing else; attach the joint to"
+    ):
+        wrong.build()
+    for parent, says in (("boom", "is for nodes of flexible bodies"), ("boom_modes", "2 modes, but 'boom' has 3")):
+        wrong = mech()
+        wrong.add_joint("mount", FlexibleNode(2, np.ones(6), np.zeros(6)), parent, "load")
+        with pytest.raises(mbs.ModelError, match=says):
+            wrong.build()
+    wrong = mbs.Mechanism("no body")
+    wrong.add_body("load", 1.0, inertia=(1, 1, 1))
+    wrong.add_joint("modes", ElasticModes(1, np.ones(3), np.ones(3), np.ones(6), [0.0]), "world", "load")
+    with pytest.raises(mbs.ModelError, match="modes belong to a body"):
+        wrong.build()
+    with pytest.raises(mbs.ModelError, match="has no modes; add a rigid body"):
+        mbs.Mechanism("none").add_flexible_body("boom", mbs.FlexiblePart(
+            1.0, np.zeros(3), np.eye(3), [], *(np.zeros((0, *x)) for x in ((3,), (3,), (3, 3), (0, 3), (0, 3, 3)))
+        ))  # fmt: skip
 
 
 @pytest.mark.parametrize(
