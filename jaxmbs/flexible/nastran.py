@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def from_nastran(
     symmetric or that resist a motion of the rigid body.
     """
     try:
-        from pyyeti import nastran
+        nastran: Any = importlib.import_module("pyyeti.nastran")
     except ImportError as error:
         raise ModelError(f"from_nastran needs pyYeti ({error}): pip install 'jaxmbs[nastran]'") from None
     try:

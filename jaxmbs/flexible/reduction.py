@@ -145,7 +145,7 @@ def _modes(M: Any, K: Any, boundary: list[int], frame: int | None, modes: int) -
         m, k = M[np.ix_(own, own)], K[np.ix_(own, own)]
         at_ends = np.array([d in b for d in own], bool)
         light = (np.asarray(abs(m).sum(axis=0)).reshape(-1) == 0) & ~at_ends
-        heavy = ~light
+        heavy, followed = ~light, None
         if light.any():  # without mass, they follow the others as in statics
             followed = -_solve(k[np.ix_(light, light)], _full(k[np.ix_(light, heavy)]))
             k = _full(k[np.ix_(heavy, heavy)]) + k[np.ix_(heavy, light)] @ followed
@@ -153,7 +153,7 @@ def _modes(M: Any, K: Any, boundary: list[int], frame: int | None, modes: int) -
         shapes, squared = _craig_bampton(m, k, np.flatnonzero(at_ends), np.flatnonzero(~at_ends), modes)
         whole = np.zeros((M.shape[0], len(squared)))
         whole[own[heavy]] = shapes
-        if light.any():
+        if followed is not None:
             whole[own[light]] = followed @ shapes
         found.append((whole, squared))
     shapes, squared = np.concatenate([x for x, _ in found], axis=1), np.concatenate([x for _, x in found])

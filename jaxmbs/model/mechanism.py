@@ -194,7 +194,8 @@ class Mechanism:
             moving = FlexibleNode(part.modes, cleaned(u).T.reshape(-1), cleaned(w).T.reshape(-1))
             self.add_body(f"{name}_{node}")
             self.add_joint(f"{name}_{node}", moving, carrier, f"{name}_{node}", Pose(cleaned(at)))
-        ratios = np.full(part.modes, damping) if np.ndim(damping) == 0 else damping
+        given: Any = damping
+        ratios = np.full(part.modes, given) if np.ndim(given) == 0 else given
         matrix = (0.0,) if damping_matrix is None else np.asarray(damping_matrix, float).reshape(-1)
         self.add_force(name, ModalStiffness(name, part.frequency, ratios, matrix))
 

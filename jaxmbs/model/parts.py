@@ -165,15 +165,17 @@ class Parts:
 
 def _check_flexible(link: TreeJoint, links: Sequence[TreeJoint]) -> None:
     """Check that the parts of a flexible body are attached to one another, and nothing else to its modes."""
-    parent, where = links[link.parent] if link.parent >= 0 else None, f"joint {link.name!r}"
-    if link.joint.elastic and parent is None:
+    where, joint = f"joint {link.name!r}", link.joint
+    parent = links[link.parent] if link.parent >= 0 else None
+    if joint.elastic and parent is None:
         raise ModelError(f"{where}: modes belong to a body, not to the world; add the body with add_flexible_body")
-    if parent is not None and parent.joint.elastic and not link.joint.follows:
+    if parent is None or not parent.joint.elastic:
+        if joint.follows:
+            raise ModelError(f"{where}: {joint.type_name} is for nodes of flexible bodies; use add_flexible_body")
+    elif not joint.follows:
         raise ModelError(
             f"{where}: body {parent.body!r} carries the modes of {parent.name!r} and nothing else; attach the joint to body "
             f"{links[parent.parent].body!r}, its frame, or to one of its nodes"
         )
-    if link.joint.follows and not (parent is not None and parent.joint.elastic):
-        raise ModelError(f"{where}: {link.joint.type_name} is for nodes of flexible bodies; use add_flexible_body")
-    if link.joint.follows and getattr(link.joint, "modes", 0) != parent.joint.nv:
-        raise ModelError(f"{where}: {getattr(link.joint, 'modes', 0)} modes, but {parent.name!r} has {parent.joint.nv}")
+    elif getattr(joint, "modes", 0) != parent.joint.nv:
+        raise ModelError(f"{where}: {getattr(joint, 'modes', 0)} modes, but {parent.name!r} has {parent.joint.nv}")
