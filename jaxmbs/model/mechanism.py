@@ -42,6 +42,7 @@ from jaxmbs.model.structure import (
     LoopJoint,
     SensorElement,
     Structure,
+    TreeJoint,
 )  # fmt: skip
 from jaxmbs.model.visuals import Visual, checked_visual
 
@@ -344,7 +345,7 @@ class Mechanism:
         parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals)
         forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
         written = self._written()
-        every = {**self._numbers, **self._waiting(), **self._readings()}
+        every = {**self._in_order(links), **self._waiting(), **self._readings()}
         parameters = tuple(
             Parameter(name, d.kind, d.unit, (None,) * len(c), True)
             if d.is_state or name in written
@@ -371,6 +372,17 @@ class Mechanism:
         redundant = warn_of_redundancy(model)
         warn_of_floating(model)
         return replace(model, structure=replace(model.structure, redundant=redundant))
+
+    def _in_order(self, links: Sequence[TreeJoint]) -> dict[str, tuple[Declared, list[float]]]:
+        """The numbers in their order in a model. With flexible bodies it is that of a file, whose tables are bodies, then
+        joints, in the order of the tree."""
+        rest = dict(self._numbers)
+        if not any(link.joint.elastic for link in links):
+            return rest
+        names = [*(path for path, _, _ in numbers_of(Surroundings()))]
+        names += [f"{link.body}.{path}" for link in links for path in Body().numbers]
+        names += [f"{link.name}.{path}" for link in links for path in (*link.joint.numbers, *Hinge("", "").numbers)]
+        return {name: rest.pop(name) for name in names} | rest
 
     def _written(self) -> set[str]:
         """The parameters that controllers write: numbers of force elements, each written by one controller."""

@@ -70,6 +70,7 @@ def test_a_file_gives_the_same_model_and_so_does_what_save_writes(tmp_path, beam
         assert other.joint_names == own.joint_names
         for name in own.parameter_names:
             assert np.array_equal(mbs.get(other, name), mbs.get(own, name)), name
+        assert other == own
         assert relative(mbs.forward_dynamics(other, q, v, tau), a) < 1e-10
 
 
