@@ -19,6 +19,19 @@ ARM = mbs.library.arm7().build()
 WEIGHTS = tuple(np.random.default_rng(1).normal(size=s) for s in ((7, 33), (33, 7)))
 
 
+def flexible_arm():
+    """A beam of five modes on a hinge, with a body on a hinge at its tip."""
+    mech = mbs.Mechanism("flexible arm", gravity=(0.0, 0.0, -9.81))
+    mech.add_flexible_body("beam", mbs.flexible.beam(1.0, 0.5, (3.0, 5.0), 1.0, modes=5, elements=6))
+    mech.add_joint("root", mbs.Revolute((0, 1, 0)), "world", "beam")
+    mech.add_body("load", 0.3, (0.1, 0.0, 0.05), (0.01, 0.02, 0.02))
+    mech.add_joint("wrist", mbs.Revolute((0, 0, 1)), "beam_tip", "load")
+    return mech.build()
+
+
+FLEXIBLE = flexible_arm()
+
+
 def forward(q, v, tau):
     return mbs.forward_dynamics(ARM, q, v, tau)
 
@@ -54,6 +67,7 @@ FUNCTIONS = {
     "mass matrix": lambda q, v, tau: mbs.mass_matrix(ARM, q),
     "vector-Jacobian product": lambda q, v, tau: jax.vjp(forward, q, v, tau)[1](tau),
     "Jacobian": jax.jacfwd(forward),
+    "flexible body": lambda q, v, tau: mbs.forward_dynamics(FLEXIBLE, q, v, tau),
     "motion": motion,
     "gradient of a motion": jax.grad(lambda *x: sum(jnp.sum(y) for y in jax.tree.leaves(motion(*x)))),
     "network": network,
@@ -72,6 +86,7 @@ def arrays(rows, dtype, size=7):
 
 @pytest.mark.usually(
     "mass matrix-float64",
+    "flexible body-float64",
     "motion-float32",
     "network-*",
     "repeated-*",
