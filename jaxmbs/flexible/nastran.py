@@ -34,14 +34,15 @@ def from_nastran(
     0.0254 and 0.45359 for inches and pounds; forces are in the unit that follows from these and seconds, so that models
     with 386.1 as PARAM,WTMASS need mass = 175.127 (a pound-force times second² per inch).
 
-    The matrices of a superelement do not say how its inertia changes as it deforms: the changes that follow from
-    the modes' momentum are taken into account, and those of the inertia matrix are left out.
+    The matrices of a superelement do not say how its inertia changes as it deforms: the forces on the modes from a steady
+    rotation, and those between modes in a body that rotates, are left out. Use such parts where they turn slowly.
 
     Raises ModelError for files that are missing or incomplete, and, with the figures, for matrices that are not
     symmetric or that resist a motion of the rigid body.
     """
     try:
-        nastran: Any = importlib.import_module("pyyeti.nastran")
+        with np.printoptions():  # pyYeti changes how NumPy prints
+            nastran: Any = importlib.import_module("pyyeti.nastran")
     except ImportError as error:
         raise ModelError(f"from_nastran needs pyYeti ({error}): pip install 'jaxmbs[nastran]'") from None
     try:

@@ -17,7 +17,7 @@ from jaxmbs.model.flexible import FlexiblePart
 Array = np.ndarray
 DENSE = 400  # degrees of freedom up to which eigenvalues are computed from dense matrices
 ASYMMETRY, RIGID = 1e-8, 1e-6  # allowed, relative to the largest entries
-ALIKE = 1e-12  # relative to the largest entries, below which two degrees of freedom do not act on one another
+ALIKE = 1e-12  # relative to both diagonal entries, below which two degrees of freedom do not act on one another
 TIGHT = 1e-8  # of the largest eigenvalue, below which a motion is one of a rigid body
 
 
@@ -168,7 +168,11 @@ def _modes(M: Any, K: Any, boundary: list[int], frame: int | None, modes: int) -
 def _uncoupled(M: Any, K: Any) -> list[Array]:
     """Degrees of freedom in groups between which nothing acts: bending in two planes, torsion and tension of a straight
     beam. Modes of equal frequency then do not mix."""
-    joined = scipy.sparse.csr_matrix(abs(K) / abs(K).max() + abs(M) / abs(M).max())
+    joined = scipy.sparse.csr_matrix(M.shape)
+    for x in (M, K):
+        own = np.sqrt(np.abs(x.diagonal()))
+        scale = scipy.sparse.diags(1 / np.where(own > 0, own, 1.0))
+        joined = joined + scale @ scipy.sparse.csr_matrix(abs(x)) @ scale
     joined.data[joined.data < ALIKE] = 0
     joined.eliminate_zeros()
     n, group = scipy.sparse.csgraph.connected_components(joined, directed=False)

@@ -197,7 +197,11 @@ class Mechanism:
             self.add_joint(f"{name}_{node}", moving, carrier, f"{name}_{node}", Pose(cleaned(at)))
         given: Any = damping
         ratios = np.full(part.modes, given) if np.ndim(given) == 0 else given
-        matrix = (0.0,) if damping_matrix is None else np.asarray(damping_matrix, float).reshape(-1)
+        rows: Any = damping_matrix
+        if rows is not None and np.shape(rows) != (part.modes, part.modes):
+            wanted = (part.modes, part.modes)
+            raise ModelError(f"flexible body {name!r}: damping_matrix has shape {np.shape(rows)}; pass {wanted}")
+        matrix = (0.0,) if rows is None else np.asarray(rows, float).reshape(-1)
         self.add_force(name, ModalStiffness(name, part.frequency, ratios, matrix))
 
     def add_force(self, name: str, element: Force) -> None:

@@ -251,6 +251,11 @@ def set(model: Model, values: Mapping[str, AnyShape]) -> Model:
     overrides = dict(model.overrides)
     for name, value in values.items():
         p = _parameter(model, name, "set")
+        if name in model.structure.fixed_by_modes:
+            raise ModelError(
+                f"set {name!r}: the body is flexible, and its modes belong to this value; make another part, and add "
+                "the body with it"
+            )
         if is_traced(value) or any(is_traced(x) for x in jax.tree_util.tree_leaves(value)):
             value = jnp.asarray(value)
             if value.shape not in p.forms and not _is_batched(p, value.shape):

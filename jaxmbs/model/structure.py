@@ -225,6 +225,12 @@ class Structure:
         return any(x.joint.elastic for x in self.links)
 
     @cached_property
+    def fixed_by_modes(self) -> frozenset[str]:
+        """The parameters of flexible bodies that cannot be changed alone: their shape integrals would no longer fit."""
+        bodies = {self.links[x.parent].body for x in self.links if x.joint.elastic}
+        return frozenset(f"{body}.{field}" for body in bodies for field in ("mass", "com", "inertia"))
+
+    @cached_property
     def nq(self) -> int:
         return sum(link.joint.nq for link in self.links)
 

@@ -95,6 +95,27 @@ def test_the_frame_is_at_its_node():
     assert relative(*sizes) < 1e-9
 
 
+def test_soft_motions_beside_very_stiff_ones_stay():
+    soft, stiff = (mbs.flexible.beam(1.0, 1.0, (1.0, 1.0), 1.0, tension=EA, modes=4, elements=6) for EA in (1e4, 1e14))
+    assert relative(stiff.frequency / soft.frequency, np.ones(4)) < 1e-4
+
+
+def test_numbers_that_do_not_fit_the_modes_are_refused():
+    mech = mbs.Mechanism("boom")
+    mech.add_flexible_body("boom", lumped()[0])
+    mech.add_joint("root", mbs.Revolute((0, 0, 1)), "world", "boom")
+    model = mech.build()
+    with pytest.raises(mbs.ModelError, match=r"set 'boom\.mass': the body is flexible"):
+        mbs.set(model, {"boom.mass": 1.0})
+    with pytest.raises(mbs.ModelError, match="one number that is not zero, for 3 modes"):
+        mbs.set(model, {"boom.damping_matrix": [5.0]})
+    with pytest.raises(mbs.ModelError, match="damping_matrix has shape"):
+        mbs.Mechanism("bad").add_flexible_body("boom", lumped()[0], damping_matrix=[[5.0]])
+    geared = mbs.set(model, {"boom_hand.armature": 2.0})  # of no degree of freedom
+    q, v = np.zeros(model.nv), np.ones(model.nv)
+    assert relative(mbs.inverse_dynamics(geared, q, v, v), mbs.inverse_dynamics(model, q, v, v)) < 1e-12
+
+
 def test_stations_move_with_the_beam_and_change_nothing():
     """Of the first mode of Euler and Bernoulli, half the length moves by 0.3395 of what the tip does."""
     plain = mbs.flexible.beam(L, MASS, EI, GJ, modes=4)

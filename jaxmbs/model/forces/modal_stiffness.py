@@ -42,7 +42,10 @@ class ModalStiffness(Force):
             raise ModelError(
                 f"damping_matrix: {np.shape(p['damping_matrix'])[-1]} numbers for {n} modes; pass {n * n}, or one zero"
             )
+        whole = np.shape(p["damping_matrix"])[-1] == n * n
         return {
+            f"damping_matrix: one number that is not zero, for {n} modes; pass {n * n} numbers": whole
+            | (p["damping_matrix"] == 0).all(-1),
             "frequency: a mode has a negative frequency; pass frequencies of zero or more": (p["frequency"] >= 0).all(
                 -1
             ),
