@@ -28,7 +28,7 @@ def beam(
     stations: Mapping[str, float] | None = None,
     free: bool = False,
 ) -> FlexiblePart:
-    """A straight slender beam along x, from the floating frame, which moves with its root, to the node "tip".
+    """A straight slender beam along x, from its root, where the floating frame is, to the node "tip".
 
     length [m]; mass [kg]; bending: (EI_y, EI_z) [N m²], the stiffness against bending in the planes xz and xy;
     torsion: GJ [N m²]; tension: EA [N], None for 1e4 times the larger bending stiffness over length²; gyration: (r_y, r_z)
@@ -36,8 +36,7 @@ def beam(
     length. modes: the number kept, those of lowest frequency. elements: finite elements (cubic in bending); attach: the
     nodes that other elements may be attached to, of "root" and "tip"; stations: {name: place} of further nodes, which move
     with the beam, for shapes, outputs and light things; place: 0 at the root, 1 at the tip, rounded to a node of the finite
-    elements. free: the frame is not at the root; the modes are
-    those of the free beam, and the frame is at its centre.
+    elements. free: the modes are those of the free beam instead, and the floating frame is at its centre.
 
     Raises ModelError for numbers that are not positive.
 

@@ -165,11 +165,11 @@ class Mechanism:
         damping, one number or one for each mode; damping_matrix (n, n) [1/s]: further damping between modes, None for none;
         order: 1 takes the inertia of the deformed body to first order in the modal coordinates, 2 also to second order.
 
-        The modal coordinates are those of the joint `name`, "<name>.mode[k]"; its rates belong to v. Each node of the
+        The modal coordinates are those of the joint `name`, "<name>.mode[k]"; v contains their rates. Each node of the
         part is a massless body "<name>_<node>" that moves with the deformed body; joints, force elements, constraints and
         shapes attach there, or to the body `name` itself, whose frame does not move relative to the undeformed body. The
-        body "<name>_modes" between them carries what the modes move. Frequencies and damping are the parameters
-        "<name>.frequency" [Hz] and "<name>.damping".
+        body "<name>_modes" between them is internal: nothing else is attached to it. Frequencies and damping are the
+        parameters "<name>.frequency" [Hz] and "<name>.damping".
 
         Displacements should remain small, a tenth of the length of the body at most, and forces along a beam do not change
         its bending stiffness: the stiffening of a beam that spins fast is not included.

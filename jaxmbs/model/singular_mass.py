@@ -6,7 +6,9 @@ import random
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.model import Model
-from jaxmbs.spatial import ArticulatedInertia, RigidInertia
+from jaxmbs.model.parameters import Values
+from jaxmbs.model.structure import Structure, TreeJoint
+from jaxmbs.spatial import ArticulatedInertia, RigidInertia, Transform
 from jaxmbs.spatial.inertias import ZERO_INERTIA
 
 SINGULAR = 1e-13  # relative to the joint's composite inertia; the rounding error is about 1e-16
@@ -34,9 +36,7 @@ def check_moves_mass(model: Model) -> None:
         rigid[i] += body
         articulated[i] += body.articulated()
         if link.joint.elastic or link.joint.follows:  # modes have mass; here the body is taken as rigid
-            X = values.pose(f"{s.links[link.parent].name}.child_pose").inverse() @ values.pose(
-                f"{link.name}.parent_pose"
-            )
+            X = _fixed(s, values, link)
             rigid[link.parent] += rigid[i].to_parent(X)
             articulated[link.parent] += articulated[i].to_parent(X)
             continue
@@ -58,12 +58,14 @@ def check_moves_mass(model: Model) -> None:
                 raise _massless(link.name, link.body)
             reduced = reduced.minus_outer(U, U * (1 / D), None if geared else S)
         if link.parent >= 0:
-            up = s.links[link.parent].name
-            base = values.pose(f"{up}.child_pose").inverse()
-            fixed = values.pose(f"{link.name}.parent_pose")
-            X = base @ fixed @ motion.placement
+            X = _fixed(s, values, link) @ motion.placement
             rigid[link.parent] += rigid[i].to_parent(X)
             articulated[link.parent] += reduced.to_parent(X)
+
+
+def _fixed(s: Structure, values: Values, link: TreeJoint) -> Transform:
+    """The joint's frame in the frame of the parent link."""
+    return values.pose(f"{s.links[link.parent].name}.child_pose").inverse() @ values.pose(f"{link.name}.parent_pose")
 
 
 def armature(model: Model) -> str | None:
@@ -84,12 +86,11 @@ def refuse_armature(model: Model, where: str, remedy: str) -> None:
 
 def refuse_flexible(model: Model, where: str) -> None:
     """Raise ModelError if there is a flexible body, for methods that know rigid bodies only."""
-    for link in model.structure.links:
-        if link.joint.elastic:
-            raise ModelError(
-                f"{where}: body {link.name!r} is flexible, which this method does not support; use mbs.forward_dynamics or "
-                "mbs.constrained_dynamics"
-            )
+    for body in model.structure.modes_of:
+        raise ModelError(
+            f"{where}: body {body!r} is flexible, which this method does not support; use mbs.forward_dynamics or "
+            "mbs.constrained_dynamics"
+        )
 
 
 def _massless(joint: str, body: str) -> ModelError:

@@ -222,13 +222,17 @@ class Structure:
     @cached_property
     def flexible(self) -> bool:
         """Whether there are flexible bodies."""
-        return any(x.joint.elastic for x in self.links)
+        return bool(self.modes_of)
+
+    @cached_property
+    def modes_of(self) -> dict[str, int]:
+        """{flexible body: index of the link that carries its modes}."""
+        return {self.links[x.parent].body: i for i, x in enumerate(self.links) if x.joint.elastic}
 
     @cached_property
     def fixed_by_modes(self) -> frozenset[str]:
         """The parameters of flexible bodies that cannot be changed alone: their shape integrals would no longer fit."""
-        bodies = {self.links[x.parent].body for x in self.links if x.joint.elastic}
-        return frozenset(f"{body}.{field}" for body in bodies for field in ("mass", "com", "inertia"))
+        return frozenset(f"{body}.{field}" for body in self.modes_of for field in ("mass", "com", "inertia"))
 
     @cached_property
     def nq(self) -> int:

@@ -19,6 +19,21 @@ def test_a_free_body_keeps_energy_and_momentum(order):
     assert np.abs(np.ptp(found, axis=0)).max() < 1e-8 * np.abs(found).max()
 
 
+@pytest.mark.parametrize(
+    ("method", "error"),
+    [("rk4", 1e-7), ("dopri5", 1e-8), (mbs.steppers.Rosenbrock(), 1e-6), (mbs.steppers.Variational(), 1e-3)],
+)
+def test_every_kind_of_integrator(method, error):
+    """A beam on a hinge that swings, against steps of a tenth of the length."""
+    mech = mbs.Mechanism("boom", gravity=(0, 0, -9.81))
+    mech.add_flexible_body("boom", mbs.flexible.beam(1.0, 0.5, (3.0, 3.0), 1.0, modes=2, elements=4), damping=0.02)
+    mech.add_joint("root", mbs.Revolute((0, 1, 0)), "world", "boom")
+    model = mech.build()
+    q, v = model.neutral(), np.zeros(3)
+    exact = mbs.simulate(model, q, v, 0.3, dt=2e-4).q[-1]
+    assert np.abs(mbs.simulate(model, q, v, 0.3, dt=2e-3, method=method).q[-1] - exact).max() < error
+
+
 def test_shares_of_energy_belong_to_flexible_bodies():
     mech = mbs.Mechanism("boom")
     mech.add_body("hub", 2.0, (0, 0, 0.1), (0.1, 0.1, 0.1))

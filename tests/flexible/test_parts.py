@@ -120,7 +120,7 @@ def test_stations_move_with_the_beam_and_change_nothing():
     """Of the first mode of Euler and Bernoulli, half the length moves by 0.3395 of what the tip does."""
     plain = mbs.flexible.beam(L, MASS, EI, GJ, modes=4)
     more = mbs.flexible.beam(L, MASS, EI, GJ, modes=4, stations={"middle": 0.5, "end": 1.0})
-    assert more.nodes == ("tip", "middle", "end") and np.array_equal(more.frequency, plain.frequency)
+    assert more.nodes == ("tip", "middle", "end") and relative(more.frequency, plain.frequency) < 1e-12
     tip, middle, end = more.displacements[:, 2, 0]
     assert end == tip and middle / tip == pytest.approx(0.3395, abs=1e-4)
     assert more.positions[1].tolist() == [L / 2, 0, 0]

@@ -45,9 +45,9 @@ def kinetic_by_link(state: State) -> list[Scalar]:
         for (_, _, link), own in zip(_links(state), rates, strict=True)
     ]
     found = [a + b for a, b in zip(tree.per_link(links), tree.per_link(turning), strict=True)]
-    for i, link in enumerate(tree.structure.links):
-        if link.joint.elastic:  # what the modes add belongs to the flexible body
-            found[link.parent], found[i] = found[link.parent] + found[i], ZERO
+    for i in tree.structure.modes_of.values():  # what the modes add belongs to the flexible body
+        body = tree.structure.links[i].parent
+        found[body], found[i] = found[body] + found[i], ZERO
     return found
 
 

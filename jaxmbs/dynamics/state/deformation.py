@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxmbs.spatial import Force, Motion, RigidInertia, Symmetric3, Vector3, kernel
+from jaxmbs.spatial import ZERO_FORCE, Force, Motion, RigidInertia, Symmetric3, Vector3, kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, total
@@ -67,17 +67,15 @@ def deformed(p: Any, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[RigidIne
 
     U = tuple(Force(Vector3(*angular[k]) + turned(k, q), Vector3(*linear[k])) for k in range(n))
     changes = tuple(RigidInertia(ZERO, Vector3(*linear[k]), Symmetric3(*slope(k, 1.0))) for k in range(n))
-    momentum = Force(*(Vector3(*_combined([u[part] for u in map(_halves, U)], v, 3)) for part in (0, 1)))
+    momentum = ZERO_FORCE
+    for u, x in zip(U, v, strict=True):
+        momentum = momentum + u * x
     rate = _whole([linear[k] for k in range(n)], [tuple(x.inertia) for x in changes], v)
     whole = _whole([linear[k] for k in range(n)], [slope(k, 0.5) for k in range(n)], q)
     return whole, Deformation(U, momentum, rate, changes, tuple(turned(k, v) for k in range(n)))
 
 
 _SIZES = {"momentum": 3, "angular_momentum": 3, "inertia_change": 6}
-
-
-def _halves(F: Force) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    return tuple(F.moment), tuple(F.force)
 
 
 def _whole(moments: Sequence[Any], inertias: Sequence[Any], by: Sequence[Scalar]) -> RigidInertia:

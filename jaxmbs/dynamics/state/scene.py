@@ -114,10 +114,8 @@ class TreeScene:
     def _flexible(self) -> Iterator[tuple[str, str, list[Vector3]]]:
         """(body, joint of its modal coordinates, for each mode its momentum per unit rate) of every flexible body."""
         s = self.tree.structure
-        for link in s.links if s.flexible else ():
-            if link.joint.elastic:
-                numbers = self.tree.values[f"{link.name}.momentum"]
-                yield s.links[link.parent].body, link.name, grouped(numbers)
+        for body, i in s.modes_of.items():
+            yield body, s.links[i].name, grouped(self.tree.values[f"{s.links[i].name}.momentum"])
 
     def action(self, element: Element, numbers: Numbers, seen: Scene) -> tuple[Any, Any, Any]:
         """`action`, together with the forces along the modes of flexible bodies of an element that acts on all masses: its

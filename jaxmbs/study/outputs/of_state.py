@@ -172,8 +172,7 @@ class Momentum(OfState):
         return "impulse" if self.part == "linear" else "angular impulse"
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        s = state.tree.structure
-        if any(x.joint.elastic and s.links[x.parent].body == self.body for x in s.links):
+        if self.body in state.tree.structure.modes_of:
             raise ModelError(
                 f"an output of type momentum: body {self.body!r} is flexible, and its momentum is not that of a rigid body; "
                 "measure velocities of its nodes instead"
