@@ -5,7 +5,6 @@ from typing import Any as _Any
 
 from jaxmbs import absolute as absolute
 from jaxmbs import design as design
-from jaxmbs import flexible as flexible
 from jaxmbs import library as library
 from jaxmbs import study as study
 from jaxmbs import textbook as textbook
@@ -41,12 +40,12 @@ from jaxmbs.io import from_urdf as from_urdf
 from jaxmbs.io import load as load
 from jaxmbs.io import save as save
 from jaxmbs.model import BodyPoses as BodyPoses
-from jaxmbs.model import FlexiblePart as FlexiblePart
 from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mode as Mode
 from jaxmbs.model import Model as Model
 from jaxmbs.model import ModelError as ModelError
 from jaxmbs.model import ModelWarning as ModelWarning
+from jaxmbs.model import Part as Part
 from jaxmbs.model import Pose as Pose
 from jaxmbs.model import derivative as derivative
 from jaxmbs.model import free as free

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.names import file_in
 from jaxmbs.io.tables import Column
-from jaxmbs.model import FlexiblePart, ModelError
+from jaxmbs.model import ModelError, Part
 
 
 def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) -> list[np.ndarray]:
@@ -69,7 +69,7 @@ def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> d
         try:
             source = file_in(folder, place["part"], where, trust)
             contents[source.name] = _content(source)
-            place["part"] = FlexiblePart.read(contents[source.name], source.name)
+            place["part"] = Part.read(contents[source.name], source.name)
         except InputError as error:
             problems += error.problems
         except (ValueError, ModelError) as error:

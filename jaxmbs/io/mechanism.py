@@ -13,7 +13,7 @@ from pydantic import PlainValidator, create_model
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
 from jaxmbs.io.tables import Count, Name, Number, Numbers, Positive, Table, stated
-from jaxmbs.model import FlexiblePart, ModelError
+from jaxmbs.model import ModelError, Part
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from jaxmbs.model import Mechanism, Model
 
 
-def _part(x: Any) -> FlexiblePart:
-    if not isinstance(x, FlexiblePart):
+def _part(x: Any) -> Part:
+    if not isinstance(x, Part):
         raise ValueError(f"needs the name of a file, got {x!r}")
     return x
 
@@ -60,29 +60,58 @@ class BeamTable(Table):
         "table of numbers", "names of further nodes, and their places: 0 at the root, 1 at the tip", default=None
     )
 
-    def build(self) -> FlexiblePart:
-        from jaxmbs.flexible import beam  # SciPy's eigenvalues; files without beams do not wait for them
+    def build(self) -> Part:
+        return Part.beam(**{name: getattr(self, name) for name in type(self).model_fields})
 
-        return beam(**{name: getattr(self, name) for name in type(self).model_fields})
+
+Place = tuple[Number, Number]
+
+
+class PlateTable(Table):
+    """A thin rectangular plate in the plane xy, whose floating frame moves with its root."""
+
+    length: Positive = stated("number > 0", "length, along x", unit="m")
+    width: Positive = stated("number > 0", "width, along y", unit="m")
+    mass: Positive = stated("number > 0", "mass", unit="kg")
+    stiffness: Positive = stated("number > 0", "D: stiffness of the plate against bending", unit="N m")
+    poisson: Number = stated("number", "Poisson's ratio", default=0.3)
+    root: str = stated("edge, point or free", "what is fixed in the floating frame at x = 0", default="edge")
+    modes: Count = stated("integer >= 0", "number of modes, those of lowest frequency", default=6)
+    elements: tuple[Count, Count] = stated(
+        "2 integers", "number of finite elements along its length and across", default=(12, 8)
+    )
+    attach: dict[str, Place] | None = stated(
+        "table of 2 numbers each",
+        "names of the nodes to attach to, and their places: 0 to 1 along the length, -0.5 to 0.5 across; tip if left out",
+        default=None,
+    )
+    stations: dict[str, Place] | None = stated(
+        "table of 2 numbers each", "names of further nodes, and their places", default=None
+    )
+
+    def build(self) -> Part:
+        return Part.plate(**{name: getattr(self, name) for name in type(self).model_fields})
 
 
 class FlexibleTable(Table):
-    """A body that deforms by small amounts about its floating frame: a beam, or the part in a file."""
+    """A body that deforms by small amounts about its floating frame: a beam, a plate, or the part in a file."""
 
     name: Name = stated("name", "name of the body, of its modal coordinates, and of its stiffness")
     part: Annotated[Any, PlainValidator(_part)] = stated(
-        "file name", "its part, a file of FlexiblePart.save beside this one", default=None
+        "file name", "its part, a file of Part.save beside this one", default=None
     )
     beam: BeamTable | None = stated("table", "its part if it is a beam, with the node tip", default=None)
+    plate: PlateTable | None = stated("table", "its part if it is a plate", default=None)
     damping: Number | Numbers = stated(
         "number or list of numbers", "damping of each mode, as a fraction of critical damping", default=0.01
     )
     order: int = stated("1 or 2", "order of the inertia of the deformed body in the modal coordinates", default=1)
 
     def add(self, mech: Mechanism) -> None:
-        if (self.part is None) == (self.beam is None):
-            raise ModelError(f"flexible body {self.name!r}: give either part or beam")
-        part = self.part if self.beam is None else self.beam.build()
+        given = [x for x in (self.part, self.beam, self.plate) if x is not None]
+        if len(given) != 1:
+            raise ModelError(f"flexible body {self.name!r}: give one of part, beam and plate")
+        part = given[0] if isinstance(given[0], Part) else given[0].build()
         mech.add_flexible_body(self.name, part, self.damping, order=self.order)
 
 

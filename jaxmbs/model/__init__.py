@@ -5,7 +5,7 @@ from jaxmbs.model import forces as forces
 from jaxmbs.model import joints as joints
 from jaxmbs.model.errors import ModelError as ModelError
 from jaxmbs.model.errors import ModelWarning as ModelWarning
-from jaxmbs.model.flexible import FlexiblePart as FlexiblePart
+from jaxmbs.model.flexible_bodies import Part as Part
 from jaxmbs.model.mechanism import Mechanism as Mechanism
 from jaxmbs.model.mode import Mode as Mode
 from jaxmbs.model.model import Model as Model

@@ -16,14 +16,12 @@ from jaxmbs.model.control.sensors import HELD
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import Action, Arming, Condition
 from jaxmbs.model.fields import STATES, Declared, Element, check_together, numbers_of
-from jaxmbs.model.flexible import FlexiblePart, cleaned, shape_integrals
+from jaxmbs.model.flexible_bodies import Part
+from jaxmbs.model.flexible_bodies.elements import flexible_body
 from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces.base import Force
-from jaxmbs.model.forces.modal_stiffness import ModalStiffness
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.joints.base import Joint
-from jaxmbs.model.joints.elastic_modes import ElasticModes
-from jaxmbs.model.joints.flexible_node import FlexibleNode
 from jaxmbs.model.joints.prismatic import Prismatic
 from jaxmbs.model.joints.releasable import released
 from jaxmbs.model.model import Model, read_only
@@ -154,14 +152,14 @@ class Mechanism:
     def add_flexible_body(
         self,
         name: str,
-        part: FlexiblePart,
+        part: Part,
         damping: Number | Vector = 0.01,
         damping_matrix: Rows | None = None,
         order: int = 1,
     ) -> None:
         """Add a body that deforms by small amounts about its floating frame, the frame of the body `name`.
 
-        part: its modes and shape integrals, from `jaxmbs.flexible`; damping: of each mode, as a fraction of critical
+        part: its modes and shape integrals, such as `Part.beam(...)`; damping: of each mode, as a fraction of critical
         damping, one number or one for each mode; damping_matrix (n, n) [1/s]: further damping between modes, None for none;
         order: 1 takes the inertia of the deformed body to first order in the modal coordinates, 2 also to second order.
 
@@ -175,34 +173,18 @@ class Mechanism:
         its bending stiffness: the stiffening of a beam that spins fast is not included.
 
         >>> mech = mbs.Mechanism("boom", gravity=(0, 0, -9.81))
-        >>> part = mbs.flexible.beam(length=2.0, mass=1.5, bending=(40.0, 90.0), torsion=10.0, modes=2)
+        >>> part = mbs.Part.beam(length=2.0, mass=1.5, bending=(40.0, 90.0), torsion=10.0, modes=2)
         >>> mech.add_flexible_body("boom", part, damping=0.005)
         >>> mech.add_joint("root", mbs.Revolute((0, 0, 1)), "world", "boom")
         >>> mech.build().coordinates[1].name
         'boom.mode[0]'
         """
-        if not isinstance(part, FlexiblePart):
-            raise ModelError(f"flexible body {name!r}: {part!r} is not a part; pass one from jaxmbs.flexible")
-        if not part.modes:
-            raise ModelError(f"flexible body {name!r}: its part has no modes; add a rigid body with add_body")
-        if order not in (1, 2):
-            raise ModelError(f"flexible body {name!r}: order is {order!r}; pass 1 or 2")
-        carrier = f"{name}_modes"
-        self.add_body(name, part.mass, cleaned(part.com), cleaned(part.inertia))
-        self.add_body(carrier)
-        self.add_joint(name, ElasticModes(**shape_integrals(part, order)), name, carrier)
-        for node, at, u, w in zip(part.nodes, part.positions, part.displacements, part.rotations, strict=True):
-            moving = FlexibleNode(part.modes, cleaned(u).T.reshape(-1), cleaned(w).T.reshape(-1))
-            self.add_body(f"{name}_{node}")
-            self.add_joint(f"{name}_{node}", moving, carrier, f"{name}_{node}", Pose(cleaned(at)))
-        given: Any = damping
-        ratios = np.full(part.modes, given) if np.ndim(given) == 0 else given
-        rows: Any = damping_matrix
-        if rows is not None and np.shape(rows) != (part.modes, part.modes):
-            wanted = (part.modes, part.modes)
-            raise ModelError(f"flexible body {name!r}: damping_matrix has shape {np.shape(rows)}; pass {wanted}")
-        matrix = (0.0,) if rows is None else np.asarray(rows, float).reshape(-1)
-        self.add_force(name, ModalStiffness(name, part.frequency, ratios, matrix))
+        made = flexible_body(name, part, damping, damping_matrix, order)
+        for body, given in made.bodies.items():
+            self.add_body(body, *given)
+        for joint, (element, parent, child, pose) in made.joints.items():
+            self.add_joint(joint, element, parent, child, pose)
+        self.add_force(name, made.stiffness)
 
     def add_force(self, name: str, element: Force) -> None:
         """Add a force element; its numbers become parameters "<name>.<field>". Some elements, such as Slosh, add bodies and

@@ -184,6 +184,16 @@ def _parameter(model: Model, name: str, where: str) -> Parameter:
     return model.structure.table[name][0]
 
 
+def _changeable(model: Model, name: str, where: str) -> Parameter:
+    p = _parameter(model, name, where)
+    if name in model.structure.fixed_by_modes:
+        raise ModelError(
+            f"{where} {name!r}: the body is flexible, and its modes belong to this value; make another part, and add the "
+            "body with it"
+        )
+    return p
+
+
 def get(model: Model, name: str) -> float | np.ndarray | jax.Array:
     """Value of the parameter `name` [SI]: a number or an array (NumPy if concrete); 3x3 for inertias and rotations.
 
@@ -250,12 +260,7 @@ def set(model: Model, values: Mapping[str, AnyShape]) -> Model:
     concrete: dict[str, list[float]] = {}
     overrides = dict(model.overrides)
     for name, value in values.items():
-        p = _parameter(model, name, "set")
-        if name in model.structure.fixed_by_modes:
-            raise ModelError(
-                f"set {name!r}: the body is flexible, and its modes belong to this value; make another part, and add "
-                "the body with it"
-            )
+        p = _changeable(model, name, "set")
         if is_traced(value) or any(is_traced(x) for x in jax.tree_util.tree_leaves(value)):
             value = jnp.asarray(value)
             if value.shape not in p.forms and not _is_batched(p, value.shape):
@@ -286,7 +291,7 @@ def free(model: Model, names: Iterable[str]) -> Model:
     """
     names = [names] if isinstance(names, str) else list(names)
     for name in names:
-        _parameter(model, name, "free")
+        _changeable(model, name, "free")
     return with_rows_for(_with_components(model, {}, loosened=names), model)
 
 
@@ -317,7 +322,7 @@ def varied(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
     axes: dict[str, Any] = dict.fromkeys(overrides)
     size: tuple[int, str] | None = None
     for name, value in values.items():
-        p = _parameter(model, name, "vary")
+        p = _changeable(model, name, "vary")
         shape = shape_of(value)
         if not shape or not _is_batched(p, shape, exact=True):
             raise ModelError(

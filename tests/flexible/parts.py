@@ -3,7 +3,7 @@
 import numpy as np
 
 import jaxmbs as mbs
-from jaxmbs.flexible.reduction import of_shapes
+from jaxmbs.model.flexible_bodies.reduction import nodes_of, of_shapes
 
 
 def lumped(seed=0, nodes=7, modes=3, rotary=False):
@@ -21,8 +21,9 @@ def lumped(seed=0, nodes=7, modes=3, rotary=False):
         shapes.reshape(nodes, 6, modes)[:-1, 3:] *= 0.3
     L = np.linalg.cholesky(shapes.T @ M @ shapes)
     shapes = np.linalg.solve(L, shapes.T).T
-    part = of_shapes(M, x, shapes, rng.uniform(1.0, 3.0, modes), {"hand": nodes - 1, "elbow": 2})
-    return part, m, x, shapes
+    own, frequency = [nodes - 1, 2], rng.uniform(1.0, 3.0, modes)
+    moved = nodes_of(["hand", "elbow"], x[own], list(shapes.reshape(nodes, 6, modes)[own]))
+    return mbs.Part(**of_shapes(M, x, shapes, frequency), **moved), m, x, shapes
 
 
 def arm(order=2, seed=0, damping=0.02, gravity=(0.3, -0.2, -9.81), root=None):

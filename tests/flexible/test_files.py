@@ -57,11 +57,45 @@ def built(part):
     return mech.build()
 
 
-@pytest.mark.parametrize("beam", [True, False])
-def test_a_file_gives_the_same_model_and_so_does_what_save_writes(tmp_path, beam):
-    part = mbs.flexible.beam(2.0, 1.5, (40.0, 90.0), 10.0, modes=3) if beam else lumped()[0]
+PLATE = (
+    TOP
+    + """
+[mechanism.flexible_bodies.plate]
+length = 2.0
+width = 0.8
+mass = 1.5
+stiffness = 40.0
+root = "point"
+modes = 3
+elements = [4, 2]
+attach = {tip = [1.0, 0.5]}
+stations = {middle = [0.5, 0.0]}
+"""
+)
+
+
+def own_plate():
+    return mbs.Part.plate(
+        2.0,
+        0.8,
+        1.5,
+        40.0,
+        root="point",
+        modes=3,
+        elements=(4, 2),
+        attach={"tip": (1.0, 0.5)},
+        stations={"middle": (0.5, 0)},
+    )
+
+
+@pytest.mark.parametrize("kind", ["beam", "plate", "part"])
+def test_a_file_gives_the_same_model_and_so_does_what_save_writes(tmp_path, kind):
+    beam = mbs.Part.beam(2.0, 1.5, (40.0, 90.0), 10.0, modes=3)
+    part, text = {
+        "beam": (beam, BEAM), "plate": (own_plate(), PLATE), "part": (lumped()[0], TOP + 'part = "wing.npz"\n')
+    }[kind]  # fmt: skip
     part.save(tmp_path / "wing.npz")
-    (tmp_path / "wing.toml").write_text(BEAM if beam else TOP + 'part = "wing.npz"\n', encoding="utf-8")
+    (tmp_path / "wing.toml").write_text(text, encoding="utf-8")
     model, own = mbs.load(tmp_path / "wing.toml"), built(part)
     mbs.save(model, tmp_path / "again.toml")
     q, v, tau = state(own)
@@ -76,17 +110,22 @@ def test_a_file_gives_the_same_model_and_so_does_what_save_writes(tmp_path, beam
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (TOP, "give either part or beam"),
+        (TOP, "give one of part, beam and plate"),
         (
             BEAM.replace("[mechanism.flexible_bodies.beam]", 'part = "wing.npz"\n[mechanism.flexible_bodies.beam]'),
-            "either",
+            "give one of",
         ),
         (TOP + 'part = "none.npz"\n', 'part: "none.npz" cannot be read'),
         (TOP + 'part = "../wing.npz"\n', "part: .* without a folder"),
-        (TOP + 'part = "text.npz"\n', "pass a file written by FlexiblePart.save"),
+        (TOP + 'part = "text.npz"\n', "pass a file written by Part.save"),
         (TOP + "part = 3\n", "needs the name of a file"),
         (BEAM.replace("length = 2.0", "length = -2.0"), "beam.length"),
-        (BEAM.replace("0.02, 0.03", "0.02"), "damping: 2 numbers"),
+        (PLATE.replace('"point"', '"side"'), "root is 'side'; choose from edge, point, free"),
+        (PLATE.replace("[1.0, 0.5]", "[1.0, 0.9]"), "'tip' is at .*; pass 0 .root. to 1"),
+        (
+            BEAM.replace("0.02, 0.03", "0.02"),
+            r"damping is \(0.01, 0.02\); pass one number of zero or more, or one for each of 3 modes",
+        ),
     ],
 )
 def test_faults_in_a_file_name_their_key(tmp_path, text, says):
@@ -106,6 +145,14 @@ def test_outputs_of_rigid_bodies_refuse_flexible_ones(tmp_path):
     (tmp_path / "study.toml").write_text(text, encoding="utf-8")
     with pytest.raises(mbs.ModelError, match="body 'wing' is flexible"):
         mbs.study.run(mbs.study.read(tmp_path / "study.toml"), 2, tmp_path / "run")
+
+
+def test_the_mass_of_a_flexible_body_is_not_dispersed(tmp_path):
+    text = BEAM + '[simulation]\nt_end = 0.01\n[dispersions."wing.mass"]\ndistribution = "normal"\nstd = 0.1\n'
+    text += '[outputs.swing]\ntype = "angular_rate"\nbody = "hub"\n'
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(mbs.ModelError, match=r'belong to "wing\.mass"; disperse its frequency or damping'):
+        mbs.study.read(tmp_path / "study.toml")
 
 
 def test_a_study_keeps_its_part_with_the_run(tmp_path):

@@ -257,7 +257,7 @@ def slider_crank(modes=3, elements=6):
     mech = mbs.Mechanism("slider-crank", gravity=(0, -9.81, 0))
     mech.add_body("crank", 0.3, (0.15, 0, 0), (0.001, 0.003, 0.003))
     mech.add_joint("shaft", mbs.Revolute((0, 0, 1)), "world", "crank")
-    mech.add_flexible_body("rod", mbs.flexible.beam(1.0, 0.4, (3.0, 5.0), 1.0, modes=modes, elements=elements))
+    mech.add_flexible_body("rod", mbs.Part.beam(1.0, 0.4, (3.0, 5.0), 1.0, modes=modes, elements=elements))
     mech.add_joint("pin", mbs.Revolute((0, 0, 1)), "crank", "rod", mbs.Pose((0.3, 0, 0)))
     mech.add_body("slider", 0.1, (0, 0, 0), (0.001, 0.001, 0.001))
     mech.add_joint("guide", mbs.Prismatic((1, 0, 0)), "world", "slider")

@@ -26,7 +26,7 @@ def test_a_free_body_keeps_energy_and_momentum(order):
 def test_every_kind_of_integrator(method, error):
     """A beam on a hinge that swings, against steps of a tenth of the length."""
     mech = mbs.Mechanism("boom", gravity=(0, 0, -9.81))
-    mech.add_flexible_body("boom", mbs.flexible.beam(1.0, 0.5, (3.0, 3.0), 1.0, modes=2, elements=4), damping=0.02)
+    mech.add_flexible_body("boom", mbs.Part.beam(1.0, 0.5, (3.0, 3.0), 1.0, modes=2, elements=4), damping=0.02)
     mech.add_joint("root", mbs.Revolute((0, 1, 0)), "world", "boom")
     model = mech.build()
     q, v = model.neutral(), np.zeros(3)
@@ -39,7 +39,7 @@ def test_shares_of_energy_belong_to_flexible_bodies():
     mech.add_body("hub", 2.0, (0, 0, 0.1), (0.1, 0.1, 0.1))
     mech.add_joint("base", mbs.Revolute((0, 1, 0)), "world", "hub")
     mech.add_force("spring", mbs.JointSpring("base", stiffness=20.0))
-    mech.add_flexible_body("boom", mbs.flexible.beam(1.0, 0.5, (3.0, 3.0), 1.0, modes=1, elements=4), damping=0.0)
+    mech.add_flexible_body("boom", mbs.Part.beam(1.0, 0.5, (3.0, 3.0), 1.0, modes=1, elements=4), damping=0.0)
     mech.add_joint("root", mbs.Fixed(), "hub", "boom")
     model = mech.build()
     shares = mbs.modes(model, model.neutral()).energy
@@ -80,7 +80,7 @@ def test_a_large_swing_equals_that_of_many_rigid_pieces():
     length, mass, EI = 1.0, 0.5, 8.0
     many, end = pieces(16, length, mass, EI)
     mech = mbs.Mechanism("part", gravity=(0, 0, -9.81))
-    mech.add_flexible_body("beam", mbs.flexible.beam(length, mass, (EI, EI), 1.0, modes=6), damping=0.0)
+    mech.add_flexible_body("beam", mbs.Part.beam(length, mass, (EI, EI), 1.0, modes=6), damping=0.0)
     mech.add_joint("hinge", mbs.Revolute((0, 1, 0)), "world", "beam")
     model = mech.build()
     t_end = 0.6

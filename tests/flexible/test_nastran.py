@@ -19,7 +19,7 @@ FILES = Path(pyyeti.__file__).parent / "tests" / "nas2cam_extseout"
 
 
 def part(name, **given):
-    return mbs.flexible.from_nastran(FILES / f"{name}.asm", FILES / f"{name}.op4", **given)
+    return mbs.Part.from_nastran(FILES / f"{name}.asm", FILES / f"{name}.op4", **given)
 
 
 def printed():
@@ -67,6 +67,6 @@ def test_units_names_and_what_is_refused(tmp_path):
     with pytest.raises(mbs.ModelError, match="'tip' is grid 5; the boundary grids are"):
         part("outboard", names={"tip": 5})
     with pytest.raises(mbs.ModelError, match="cannot be read"):
-        mbs.flexible.from_nastran(FILES / "outboard.asm", tmp_path / "none.op4")
+        mbs.Part.from_nastran(FILES / "outboard.asm", tmp_path / "none.op4")
     with pytest.raises(mbs.ModelError, match="has no matrix MXX"):
-        mbs.flexible.from_nastran(FILES / "inboard.asm", FILES / "reduced_bset_notall6.op4")
+        mbs.Part.from_nastran(FILES / "inboard.asm", FILES / "reduced_bset_notall6.op4")

@@ -72,6 +72,8 @@ def target(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarray,
     if name not in model.parameter_names:
         known = [*model.parameter_names, *initial_names(joints)]
         raise ValueError(f'there is no "{name}" to disperse; {choices(name, known, "targets")}')
+    if name in model.structure.fixed_by_modes:
+        raise ValueError(f'the modes of a flexible body belong to "{name}"; disperse its frequency or damping instead')
     nominal, (p, _) = np.asarray(get(model, name), float), model.structure.table[name]
     if p.kind is Kind.INERTIA:
         return _inertia(name, nominal)

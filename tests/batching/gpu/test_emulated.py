@@ -22,7 +22,7 @@ WEIGHTS = tuple(np.random.default_rng(1).normal(size=s) for s in ((7, 33), (33, 
 def flexible_arm():
     """A beam of five modes on a hinge, with a body on a hinge at its tip."""
     mech = mbs.Mechanism("flexible arm", gravity=(0.0, 0.0, -9.81))
-    mech.add_flexible_body("beam", mbs.flexible.beam(1.0, 0.5, (3.0, 5.0), 1.0, modes=5, elements=6))
+    mech.add_flexible_body("beam", mbs.Part.beam(1.0, 0.5, (3.0, 5.0), 1.0, modes=5, elements=6))
     mech.add_joint("root", mbs.Revolute((0, 1, 0)), "world", "beam")
     mech.add_body("load", 0.3, (0.1, 0.0, 0.05), (0.01, 0.02, 0.02))
     mech.add_joint("wrist", mbs.Revolute((0, 0, 1)), "beam_tip", "load")

@@ -10,36 +10,20 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from jaxmbs.flexible.reduction import check_rigid, rigid_integrals, symmetric
-from jaxmbs.model import ModelError
-from jaxmbs.model.flexible import FlexiblePart
+from jaxmbs.model.errors import ModelError
+from jaxmbs.model.flexible_bodies.reduction import check_rigid, nodes_of, rigid_integrals, symmetric
 
 
-def from_nastran(
+def superelement(
     assembly: str | Path,
     matrices: str | Path,
     *,
-    frame: int | None = None,
-    names: Mapping[str, int] | None = None,
-    modes: int | None = None,
-    length: float = 1.0,
-    mass: float = 1.0,
-) -> FlexiblePart:
-    """The part of an external superelement (EXTSEOUT): assembly, its .asm file with the boundary grids; matrices, its .op4
-    file with MXX and KXX. Needs pyYeti: pip install 'jaxmbs[nastran]'.
-
-    frame: the boundary grid at which the floating frame is, None for the first; the frame's axes are those of the basic
-    coordinate system. names: {name: grid} of the nodes, None for all boundary grids, named by their numbers. modes: the
-    number of modes kept, those of lowest frequency; None for all. length [m], mass [kg]: of a unit of the model, such as
-    0.0254 and 0.45359 for inches and pounds; forces are in the unit that follows from these and seconds, so that models
-    with 386.1 as PARAM,WTMASS need mass = 175.127 (a pound-force times second² per inch).
-
-    The matrices of a superelement do not say how its inertia changes as it deforms: the forces on the modes from a steady
-    rotation, and those between modes in a body that rotates, are left out. Use such parts where they turn slowly.
-
-    Raises ModelError for files that are missing or incomplete, and, with the figures, for matrices that are not
-    symmetric or that resist a motion of the rigid body.
-    """
+    frame: int | None,
+    names: Mapping[str, int] | None,
+    length: float,
+    mass: float,
+) -> dict[str, Any]:
+    """The fields of a part with all modes: see `Part.from_nastran`."""
     try:
         with np.printoptions():  # pyYeti changes how NumPy prints
             nastran: Any = importlib.import_module("pyyeti.nastran")
@@ -82,20 +66,15 @@ def from_nastran(
     n, at = len(rest), [grids.index(g) for g in named.values()]
     axes = [rigid[6 * k : 6 * k + 3, :3].T for k in at]  # from the axes of each grid to those of the frame
     u, w = (np.array([R @ shapes[6 * k + c : 6 * k + c + 3] for R, k in zip(axes, at, strict=True)]) for c in (0, 3))
-    zero: Any = np.zeros((n, n, 3))
-    whole = FlexiblePart(
-        mass=part["mass"] * mass,
-        com=part["com"] * length,
-        inertia=part["inertia"] * mass * length**2,
-        frequency=np.sqrt(np.maximum(squared, 0.0)) / (2 * np.pi),
-        momentum=part["momentum"] * mass**0.5,
-        angular_momentum=part["angular_momentum"] * mass**0.5 * length,
-        inertia_change=np.zeros((n, 3, 3)),
-        coupling=zero,
-        inertia_curvature=np.zeros((n, n, 3, 3)),
-        nodes=tuple(named),
-        positions=(table.to_numpy()[::6, 1:][at] - origin) * length,
-        displacements=u / mass**0.5,
-        rotations=w / (mass**0.5 * length),
-    )
-    return whole if modes is None else whole.keep(min(modes, whole.modes))
+    moved = [np.concatenate(pair) for pair in zip(u / mass**0.5, w / (mass**0.5 * length), strict=True)]
+    return nodes_of(named, (table.to_numpy()[::6, 1:][at] - origin) * length, moved) | {
+        "mass": part["mass"] * mass,
+        "com": part["com"] * length,
+        "inertia": part["inertia"] * mass * length**2,
+        "frequency": np.sqrt(np.maximum(squared, 0.0)) / (2 * np.pi),
+        "momentum": part["momentum"] * mass**0.5,
+        "angular_momentum": part["angular_momentum"] * mass**0.5 * length,
+        "inertia_change": np.zeros((n, 3, 3)),
+        "coupling": np.zeros((n, n, 3)),
+        "inertia_curvature": np.zeros((n, n, 3, 3)),
+    }

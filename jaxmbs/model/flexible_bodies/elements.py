@@ -1,0 +1,62 @@
+"""The bodies, joints and the force element that are a flexible body in a mechanism."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxmbs.model.errors import ModelError
+from jaxmbs.model.flexible_bodies.integrals import cleaned, shape_integrals
+from jaxmbs.model.flexible_bodies.part import Part
+from jaxmbs.model.forces.modal_stiffness import ModalStiffness
+from jaxmbs.model.given import Number, Rows, Vector
+from jaxmbs.model.joints.base import Joint
+from jaxmbs.model.joints.elastic_modes import ElasticModes
+from jaxmbs.model.joints.flexible_node import FlexibleNode
+from jaxmbs.model.pose import Pose
+
+
+class FlexibleBody(NamedTuple):
+    """bodies: {name: mass, com, inertia}; joints: {name: joint, parent, child, pose of the joint's frame in the parent}."""
+
+    bodies: dict[str, tuple[Any, ...]]
+    joints: dict[str, tuple[Joint, str, str, Pose]]
+    stiffness: ModalStiffness
+
+
+def flexible_body(
+    name: str, part: Part, damping: Number | Vector, damping_matrix: Rows | None, order: int
+) -> FlexibleBody:
+    """What `Mechanism.add_flexible_body` adds. Raises ModelError before anything is added."""
+    where = f"flexible body {name!r}"
+    if not isinstance(part, Part):
+        raise ModelError(f"{where}: {part!r} is not a part; pass one such as mbs.Part.beam(...)")
+    if not part.modes:
+        raise ModelError(f"{where}: its part has no modes; add a rigid body with add_body")
+    if order not in (1, 2):
+        raise ModelError(f"{where}: order is {order!r}; pass 1 or 2")
+    n, ratios = part.modes, np.asarray(damping, float)
+    rows = np.asarray(0.0 if damping_matrix is None else damping_matrix, float)
+    if ratios.shape not in ((), (n,)) or not (ratios >= 0).all():
+        raise ModelError(
+            f"{where}: damping is {damping!r}; pass one number of zero or more, or one for each of {n} modes"
+        )
+    if damping_matrix is not None and rows.shape != (n, n):
+        raise ModelError(f"{where}: damping_matrix has shape {rows.shape}; pass {(n, n)}")
+    if damping_matrix is not None and np.linalg.eigvalsh(rows + rows.T)[0] < -1e-9 * np.abs(rows).max():
+        raise ModelError(
+            f"{where}: the symmetric part of damping_matrix has the eigenvalue "
+            f"{np.linalg.eigvalsh(rows + rows.T)[0] / 2:.3g} 1/s and would supply energy; pass one without negative ones"
+        )
+    carrier = f"{name}_modes"
+    bodies: dict[str, tuple[Any, ...]] = {name: (part.mass, cleaned(part.com), cleaned(part.inertia)), carrier: ()}
+    joints: dict[str, tuple[Joint, str, str, Pose]] = {
+        name: (ElasticModes(**shape_integrals(part, order)), name, carrier, Pose())
+    }
+    for node, at, u, w in zip(part.nodes, part.positions, part.displacements, part.rotations, strict=True):
+        moving = FlexibleNode(n, cleaned(u).T.reshape(-1), cleaned(w).T.reshape(-1))
+        bodies[f"{name}_{node}"] = ()
+        joints[f"{name}_{node}"] = (moving, carrier, f"{name}_{node}", Pose(cleaned(at)))
+    matrix = (0.0,) if damping_matrix is None else rows.reshape(-1)
+    return FlexibleBody(bodies, joints, ModalStiffness(name, part.frequency, np.broadcast_to(ratios, n), matrix))
