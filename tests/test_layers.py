@@ -18,6 +18,7 @@ LAYERS = {
     "symbolic": {"errors", "spatial", "model", "dynamics"},
     "textbook": {"model", "dynamics", "symbolic"},
     "absolute": {"errors", "spatial", "model", "dynamics"},
+    "exporting": {"errors", "batching", "model", "dynamics", "simulate"},
     "io": {"errors", "spatial", "model", "lazy"},
     "library": {"errors", "spatial", "model", "dynamics"},
     "simulate": {"errors", "spatial", "batching", "model", "dynamics", "lazy"},

@@ -105,6 +105,19 @@ def _engine(text: str, path: Path | None, code: bytes | None) -> Any:
     return engine
 
 
+def object_file(text: str) -> bytes:
+    """The object file of a text for the processor at hand, to be linked into a shared library."""
+    import llvmlite.binding as llvm
+
+    _prepared()
+    cpu, features = _processor()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu, features=features, opt=_LEVEL, reloc="pic"
+    )
+    module = llvm.parse_assembly(text)
+    return machine.emit_object(module)
+
+
 _STUB = "declare ptr @handler(ptr)"  # replaces a text whose code has been compiled before
 
 

@@ -39,8 +39,19 @@ def kernel(code: Code, rows: int = 2, repeats: Mapping[int, bool] = MappingProxy
     repeats: of which arguments several rows are one row in memory, a multiple of the rows computed at once: successive
     ones if True, else those as far apart as the argument has rows.
     """
-    dtypes = {dtype_of(x) for x in _names(code)} | {p.dtype for p in (*code.places.values(), *code.results)}
-    return Emitter(code, Module(1 if rows == 1 else host.lanes_for(dtypes)), repeats).text()
+    return Emitter(code, Module(1 if rows == 1 else _lanes(code)), repeats).text()
+
+
+def block(code: Code) -> str:
+    """The text of a kernel without a handler: its function `block` (arrays, first row, last row) is called directly."""
+    return Emitter(code, Module(_lanes(code)), {}).block()
+
+
+def _lanes(code: Code) -> int:
+    """The number of rows computed at once."""
+    return host.lanes_for(
+        {dtype_of(x) for x in _names(code)} | {p.dtype for p in (*code.places.values(), *code.results)}
+    )
 
 
 def dtype_of(name: Any) -> np.dtype:
@@ -68,21 +79,26 @@ class Emitter:
         self.loops = 0
 
     def text(self) -> str:
-        group = self.level(self.code.body, None)
-        self.main = Text(self.module)
-        once = self.level(self.code.once, None)
         scratch = self.code.scratch * self.lanes
         work = max(1, _operations(self.code.body))
         each, few = (max(1, blocks * WORK // work) * self.lanes for blocks in (1, WORTH_A_THREAD))
         widths = [place.size * place.dtype.itemsize for place in self.code.results]
+        called = handler.text(len(self.code.inputs), widths, self.lanes, each, few, bool(scratch), self.repeats)
+        return "\n".join([self.block(handler.asking("%claimed", scratch)), called])
+
+    def block(self, ask: str = "") -> str:
+        """The text of the function `block`, which computes the rows from one to another; ask: a line after the claim of
+        scratch memory."""
+        group = self.level(self.code.body, None)
+        self.main = Text(self.module)
+        once = self.level(self.code.once, None)
+        scratch = self.code.scratch * self.lanes
         outer = _OUTER.format(
             frame=max(self.frame, 64), once="\n".join(once), group="\n".join(group), lanes=self.lanes,
-            claim=f"call ptr @malloc(i64 {scratch + 64})" if scratch else "inttoptr i64 0 to ptr",
-            ask=handler.asking("%claimed", scratch) if scratch else "",
+            claim=f"call ptr @malloc(i64 {scratch + 64})" if scratch else "inttoptr i64 0 to ptr", ask=ask,
             release="  call void @free(ptr %claimed)" if scratch else "",
         )  # fmt: skip
-        called = handler.text(len(self.code.inputs), widths, self.lanes, each, few, bool(scratch), self.repeats)
-        return "\n".join([*self.constants, str(self.module), *self.functions, outer, called])
+        return "\n".join([*self.constants, str(self.module), *self.functions, outer])
 
     def level(self, nodes: list[Any], turn: str | None) -> list[str]:
         """Instructions for some nodes; turn: the index of the loop's iteration, None outside loops."""

@@ -122,15 +122,15 @@ def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: 
     return call(*given)
 
 
-def _counts(jaxpr: Any) -> set[int]:
+def counts_of(jaxpr: Any) -> set[int]:
     """Indices of the operands that determine how often loops are repeated (`counted`)."""
     needed: set[Any] = set()
     for e in reversed(jaxpr.eqns):
         given = e.invars if e.primitive.name == "counted" or needed.intersection(e.outvars) else []
         if e.primitive.name == "scan":
-            given = [*given, *(e.invars[k] for k in _counts(e.params["jaxpr"].jaxpr))]
+            given = [*given, *(e.invars[k] for k in counts_of(e.params["jaxpr"].jaxpr))]
         elif e.primitive.name == "cond":
-            given = [*given, *(e.invars[1 + k] for b in e.params["branches"] for k in _counts(b.jaxpr))]
+            given = [*given, *(e.invars[1 + k] for b in e.params["branches"] for k in counts_of(b.jaxpr))]
         needed.update(x for x in given if not isinstance(x, core.Literal))
     return {k for k, x in enumerate(jaxpr.invars) if x in needed}
 
@@ -141,7 +141,7 @@ def for_all(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -> tuple[Any,
     closed = program(jaxpr, mode)
     if rows is not None:
         return closed, mapped, rows
-    shared = _counts(closed.jaxpr)
+    shared = counts_of(closed.jaxpr)
     return closed, tuple(k not in shared for k in range(len(closed.in_avals))), 1
 
 

@@ -1,0 +1,49 @@
+"""Kernels for GPUs by NVIDIA: PTX, and a description of how it is launched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from jaxmbs.batching.gpu import emitting, ptx
+from jaxmbs.errors import ModelError
+from jaxmbs.exporting.program import Array, Program
+
+
+def written(program: Program, path: Path, where: str) -> list[Path]:
+    """Write the PTX of a kernel, and its launch description (JSON) beside it."""
+    if program.code is None or any(kind != "kernel" for kind, _ in program.origins):
+        raise ModelError(f"{where}: a result is an argument or a constant, which needs no kernel; leave it out")
+    kernel = emitting.kernel(program.code)
+    beside = path.with_suffix(".json")
+    path.write_text(ptx.ptx(kernel.text), encoding="ascii")
+    beside.write_text(json.dumps(description(program, kernel, path.name), indent=2) + "\n", encoding="utf-8")
+    return [path, beside]
+
+
+def description(program: Program, kernel: emitting.Kernel, file: str) -> dict[str, Any]:
+    """How the kernel is launched: its parameters are pointers to memory of the device, in this order."""
+    given = [
+        {"argument": program.arguments[x].name, **_described(program.arguments[x])}
+        if isinstance(x, int)
+        else {"constant": x.reshape(-1).tolist(), "dtype": str(x.dtype), "shape": list(x.shape)}
+        for x in program.inputs
+    ]
+    order = sorted(zip([k for _, k in program.origins], program.results, strict=True), key=lambda pair: pair[0])
+    made = [{"result": x.name, **_described(x)} for _, x in order]
+    room = [{"scratch": "uint8", "bytes_per_block": kernel.scratch * kernel.block}] if kernel.scratch else []
+    return {
+        "file": file,
+        "function": emitting.NAME,
+        "architecture": ptx.ARCHITECTURE,
+        "parameters": [*given, {"rows": "int64", "shape": [1]}, *made, *room],
+        "block": [kernel.block, 1, 1],
+        "grid": f"any number of blocks; each thread computes a row: (rows + {kernel.block - 1}) / {kernel.block} for one turn",
+        "shared_memory_bytes": 0,
+        "note": "arrays are contiguous, with the rows first, at addresses that are multiples of 16",
+    }
+
+
+def _described(x: Array) -> dict[str, Any]:
+    return {"dtype": str(x.dtype), "shape": ["rows", *x.shape]}

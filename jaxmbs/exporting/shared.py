@@ -1,0 +1,149 @@
+"""Shared libraries: the machine code of a kernel behind a function of C, linked by the C compiler of the system."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from jaxmbs.batching.machine import compiling, emitting
+from jaxmbs.errors import ModelError
+from jaxmbs.exporting.program import Array, Program
+
+C_TYPES = {
+    "float64": "double", "float32": "float", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
+    "uint64": "uint64_t", "uint32": "uint32_t", "uint16": "uint16_t", "uint8": "uint8_t", "bool": "uint8_t",
+}  # fmt: skip
+
+
+def written(program: Program, path: Path, where: str) -> list[Path]:
+    """Write a shared library, and its header beside it."""
+    header = path.with_suffix(".h")
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
+        (here / header.name).write_text(header_of(program), encoding="utf-8")
+        source, code = here / f"{program.name}_call.c", here / f"{program.name}_rows.o"
+        source.write_text(wrapper(program, header.name), encoding="utf-8")
+        objects = []
+        if program.code is not None:
+            code.write_bytes(compiling.object_file(block(program)))
+            objects.append(code)
+        made = here / path.name
+        linked([source, *objects], made, where)
+        made.replace(path) if made.stat().st_dev == path.parent.stat().st_dev else shutil.copyfile(made, path)
+        header.write_text(header_of(program), encoding="utf-8")
+    return [path, header]
+
+
+def block(program: Program) -> str:
+    """The LLVM text of the kernel, whose function is called NAME_rows."""
+    assert program.code is not None
+    text = emitting.block(program.code).replace("define internal void @block(", f"define void @{program.name}_rows(")
+    return "\n".join(["declare ptr @malloc(i64)", "declare void @free(ptr)", text])
+
+
+def compiler() -> list[str]:
+    """The command of the C compiler: $CC, or cc."""
+    given = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    if shutil.which(given[0]) is None:
+        raise ModelError(
+            f"the C compiler {given[0]!r} was not found; install one (gcc or clang), or name it in the variable CC"
+        )
+    return given
+
+
+def linked(files: list[Path], path: Path, where: str) -> None:
+    """Make a shared library of C sources and object files. Raises ModelError with what the compiler says."""
+    try:
+        command = [*compiler(), "-O2", "-fPIC", "-shared", "-o", str(path), *map(str, files), "-lm"]
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ModelError(f"{where}: {shlex.join(command[:1])} failed: {done.stderr.strip()[-1000:]}")
+
+
+def c_type(x: Array) -> str:
+    return C_TYPES[str(x.dtype)]
+
+
+def parameters(program: Program) -> str:
+    """The list of parameters of the function in C."""
+    given = [f"const {c_type(x)} *{x.name}" for x in program.arguments]
+    return ", ".join(["int64_t rows", *given, *(f"{c_type(x)} *{x.name}" for x in program.results)])
+
+
+def header_of(program: Program) -> str:
+    """The header of the function."""
+
+    def described(x: Array) -> str:
+        shape = " ".join(f"[{n}]" for n in x.shape)
+        return f" *   {x.name}: {c_type(x)} [rows]{' ' * bool(shape)}{shape}"
+
+    guard = f"{program.name.upper()}_H"
+    lines = [
+        f"/* {program.name}: computes `rows` instances, each from its own row of the arguments.", " *",
+        " * All arrays are contiguous, with the rows first. The function keeps no state: it may be called from several threads,",
+        " * each with its own results. It allocates scratch memory where the program has long loops, and frees it.", " *",
+        " * Arguments:", *map(described, program.arguments), " *", " * Results:", *map(described, program.results), " */",
+        f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif",
+        f"void {program.name}({parameters(program)});", "#ifdef __cplusplus", "}", "#endif", "#endif", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def wrapper(program: Program, header: str) -> str:
+    """The C source of the function: it hands the arrays to the kernel, and copies results that are arguments or constants."""
+    lines = [f'#include "{header}"', "#include <string.h>"]
+    if program.code is not None:
+        lines.append(f"void {program.name}_rows(void **arrays, int64_t first, int64_t last);")
+    constants, inputs = [], []
+    for k, x in enumerate(program.inputs):
+        if isinstance(x, int):
+            inputs.append(f"(void *){program.arguments[x].name}")
+        else:
+            constants.append(_constant(f"shared_{k}", x))
+            inputs.append(f"(void *)shared_{k}")
+    for k, (kind, x) in enumerate(program.origins):
+        if kind == "constant":
+            constants.append(_constant(f"constant_{k}", x))
+    lines += [*constants, f"void {program.name}({parameters(program)})", "{", "    if (rows <= 0) return;"]
+    kernel = sorted(
+        (k, x.name) for (kind, k), x in zip(program.origins, program.results, strict=True) if kind == "kernel"
+    )
+    if program.code is not None:
+        given = ", ".join([*inputs, *(f"(void *){name}" for _, name in kernel)])
+        lines += [f"    void *arrays[] = {{{given}}};", f"    {program.name}_rows(arrays, 0, rows);"]
+    for k, ((kind, x), result) in enumerate(zip(program.origins, program.results, strict=True)):
+        size = result.size * result.dtype.itemsize
+        if kind == "argument":
+            lines.append(f"    memcpy({result.name}, {program.arguments[x].name}, (size_t)rows * {size});")
+        elif kind == "constant":
+            to = f"(char *){result.name} + row * {size}"
+            lines.append(f"    for (int64_t row = 0; row < rows; row++) memcpy({to}, constant_{k}, {size});")
+    return "\n".join([*lines, "}", ""])
+
+
+def _constant(name: str, x: np.ndarray) -> str:
+    """A constant array in C, to the last bit."""
+    own = Array(name, (), x.dtype)
+    listed = ", ".join(number(v) for v in x.reshape(-1)) or "0"
+    return f"static const {c_type(own)} {name}[] = {{{listed}}};"
+
+
+def number(x: np.generic) -> str:
+    """A number as C writes it, to the last bit."""
+    if x.dtype.kind != "f":
+        return str(int(x))
+    if np.isfinite(x):
+        return float(x).hex() + "f" * (x.dtype.itemsize == 4)
+    return "(0.0/0.0)" if np.isnan(x) else "(1.0/0.0)" if x > 0 else "(-1.0/0.0)"
+
+
+SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
