@@ -35,11 +35,11 @@ from jaxmbs.dynamics import mass_matrix as mass_matrix
 from jaxmbs.dynamics import momentum as momentum
 from jaxmbs.dynamics import rates as rates
 from jaxmbs.dynamics import velocities as velocities
+from jaxmbs.exporting import export as export
 from jaxmbs.io import from_mjcf as from_mjcf
 from jaxmbs.io import from_urdf as from_urdf
 from jaxmbs.io import load as load
 from jaxmbs.io import save as save
-from jaxmbs.exporting import export as export
 from jaxmbs.model import BodyPoses as BodyPoses
 from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mode as Mode

@@ -39,10 +39,9 @@ def written(program: Program, path: Path, where: str) -> list[Path]:
 
 def source(program: Program, header: str, where: str) -> str:
     """The C source. Raises ModelError for functions with loops, very long ones, and operations that C lacks."""
-    nodes = [*program.code.once, *program.code.body] if program.code else []
-    for node in nodes:
-        if not isinstance(node, (Fetch, Keep, Piece)):
-            raise ModelError(f'{where}: the function has loops, or products of large matrices; use kind="shared"')
+    nodes: list[Any] = [*program.code.once, *program.code.body] if program.code else []
+    if any(not isinstance(node, (Fetch, Keep, Piece)) for node in nodes):
+        raise ModelError(f'{where}: the function has loops, or products of large matrices; use kind="shared"')
     size = sum(len(node.chunk.operations) for node in all_nodes(nodes) if isinstance(node, Piece))
     if size > MOST_OPERATIONS:
         raise ModelError(

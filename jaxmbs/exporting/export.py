@@ -8,12 +8,23 @@ from typing import Any
 
 from jaxmbs.errors import ModelError
 from jaxmbs.exporting import c_source, jax_program, ptx_program, shared
+from jaxmbs.exporting.fmu import package
 from jaxmbs.exporting.program import identifier, program
+from jaxmbs.model import Model
+from jaxmbs.simulate.grid import DT
 
-KINDS = ("shared", "c", "jax", "ptx")
+KINDS = ("shared", "c", "fmu", "jax", "ptx")
 
 
-def export(fn: Callable[..., Any], args: Sequence[Any], path: str | Path, kind: str) -> list[Path]:
+def export(
+    fn: Callable[..., Any] | Model,
+    args: Sequence[Any],
+    path: str | Path,
+    kind: str,
+    *,
+    dt: float = DT,
+    parameters: Sequence[str] = (),
+) -> list[Path]:
     """Write fn(*args) as a program for other software, and return the paths of its files.
 
     fn: any function of one instance, such as dynamics, a motion with events, or a gradient; args: example arguments, a
@@ -24,6 +35,11 @@ def export(fn: Callable[..., Any], args: Sequence[Any], path: str | Path, kind: 
       of instances, contiguous arrays with the rows first, and gives the bits of the library's own machine code; it needs no
       Python, keeps no state, and may be called from several threads. Needs a C compiler ($CC, or cc).
     - "c": C source of a function without loops, to be read, and a header; equal to rounding.
+    - "fmu": an FMU of FMI 3.0, of a model in place of a function, with args = (q, v) at the start: for co-simulation with
+      steps of at most dt [s] of "rk4", events included, and for model exchange, with directional derivatives, where the
+      model has no events and nothing is locked. Inputs are the generalized forces "tau.hinge.angle_rate", outputs the
+      coordinates and rates by name; `parameters` names those of the model that stay parameters of the FMU. Needs a C
+      compiler.
     - "jax": the bytes of `jax.export`, for CPUs and CUDA, to be read by `jax.export.deserialize`.
     - "ptx": a kernel for GPUs by NVIDIA, one instance for each thread, and a description of its launch in JSON.
 
@@ -42,7 +58,10 @@ def export(fn: Callable[..., Any], args: Sequence[Any], path: str | Path, kind: 
     where = f"export {path.name!r}"
     if kind not in KINDS:
         raise ModelError(f"{where}: kind is {kind!r}; choose from {', '.join(KINDS)}")
-    if not callable(fn):
+    if kind == "fmu":
+        if not isinstance(fn, Model):
+            raise ModelError(f"{where}: {fn!r} is not a model; an FMU is made of a model, a function is not")
+    elif not callable(fn):
         raise ModelError(f"{where}: {fn!r} is not a function")
     if not isinstance(args, (tuple, list)):
         raise ModelError(f"{where}: args is {args!r}; pass a tuple with an example of every argument")
@@ -50,6 +69,8 @@ def export(fn: Callable[..., Any], args: Sequence[Any], path: str | Path, kind: 
         raise ModelError(f"{where}: there is no folder {str(path.parent)!r}; make it first")
     if not path.suffix:
         raise ModelError(f"{where}: the file needs a suffix, such as {SUFFIXES[kind]}")
+    if isinstance(fn, Model):
+        return package.written(fn, args, path, where, dt, parameters)
     if kind == "jax":
         return jax_program.written(fn, args, path, where)
     name = identifier(path.stem)
@@ -60,4 +81,4 @@ def export(fn: Callable[..., Any], args: Sequence[Any], path: str | Path, kind: 
     return {"shared": shared, "c": c_source}[kind].written(program(fn, args, name, where), path, where)
 
 
-SUFFIXES = {"shared": shared.SUFFIX, "c": ".c", "jax": ".jax", "ptx": ".ptx"}
+SUFFIXES = {"shared": shared.SUFFIX, "c": ".c", "fmu": ".fmu", "jax": ".jax", "ptx": ".ptx"}

@@ -26,8 +26,8 @@ from jaxmbs.errors import ModelError
 
 WORDS = frozenset([  # that cannot be names in C, or are names already
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
-    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "rows", "short", "signed", "sizeof", "static",
-    "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while",
+    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "rows", "short", "signed", "sizeof",
+    "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while",
 ])  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def description(program: Program, kernel: emitting.Kernel, file: str) -> dict[st
         "architecture": ptx.ARCHITECTURE,
         "parameters": [*given, {"rows": "int64", "shape": [1]}, *made, *room],
         "block": [kernel.block, 1, 1],
-        "grid": f"any number of blocks; each thread computes a row: (rows + {kernel.block - 1}) / {kernel.block} for one turn",
+        "grid": f"any number of blocks; with (rows + {kernel.block - 1}) / {kernel.block} each thread computes one row",
         "shared_memory_bytes": 0,
         "note": "arrays are contiguous, with the rows first, at addresses that are multiples of 16",
     }

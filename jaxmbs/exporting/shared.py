@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -89,8 +90,8 @@ def header_of(program: Program) -> str:
     guard = f"{program.name.upper()}_H"
     lines = [
         f"/* {program.name}: computes `rows` instances, each from its own row of the arguments.", " *",
-        " * All arrays are contiguous, with the rows first. The function keeps no state: it may be called from several threads,",
-        " * each with its own results. It allocates scratch memory where the program has long loops, and frees it.", " *",
+        " * All arrays are contiguous, with the rows first. The function keeps no state: it may be called from several",
+        " * threads, each with its own results. It allocates scratch memory for long loops, and frees it.", " *",
         " * Arguments:", *map(described, program.arguments), " *", " * Results:", *map(described, program.results), " */",
         f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif",
         f"void {program.name}({parameters(program)});", "#ifdef __cplusplus", "}", "#endif", "#endif", "",
@@ -99,8 +100,14 @@ def header_of(program: Program) -> str:
 
 
 def wrapper(program: Program, header: str) -> str:
-    """The C source of the function: it hands the arrays to the kernel, and copies results that are arguments or constants."""
-    lines = [f'#include "{header}"', "#include <string.h>"]
+    """The C source of the function, as a file."""
+    return f'#include "{header}"\n#include <string.h>\n{definition(program)}'
+
+
+def definition(program: Program, storage: str = "") -> str:
+    """The C source of the function: it hands the arrays to the kernel, and copies results that are arguments or constants.
+    storage: "static " for a function that is not seen from outside."""
+    lines = []
     if program.code is not None:
         lines.append(f"void {program.name}_rows(void **arrays, int64_t first, int64_t last);")
     constants, inputs = [], []
@@ -108,12 +115,12 @@ def wrapper(program: Program, header: str) -> str:
         if isinstance(x, int):
             inputs.append(f"(void *){program.arguments[x].name}")
         else:
-            constants.append(_constant(f"shared_{k}", x))
-            inputs.append(f"(void *)shared_{k}")
+            constants.append(_constant(f"{program.name}_shared_{k}", x))
+            inputs.append(f"(void *){program.name}_shared_{k}")
     for k, (kind, x) in enumerate(program.origins):
         if kind == "constant":
-            constants.append(_constant(f"constant_{k}", x))
-    lines += [*constants, f"void {program.name}({parameters(program)})", "{", "    if (rows <= 0) return;"]
+            constants.append(_constant(f"{program.name}_constant_{k}", x))
+    lines += [*constants, f"{storage}void {program.name}({parameters(program)})", "{", "    if (rows <= 0) return;"]
     kernel = sorted(
         (k, x.name) for (kind, k), x in zip(program.origins, program.results, strict=True) if kind == "kernel"
     )
@@ -126,7 +133,9 @@ def wrapper(program: Program, header: str) -> str:
             lines.append(f"    memcpy({result.name}, {program.arguments[x].name}, (size_t)rows * {size});")
         elif kind == "constant":
             to = f"(char *){result.name} + row * {size}"
-            lines.append(f"    for (int64_t row = 0; row < rows; row++) memcpy({to}, constant_{k}, {size});")
+            lines.append(
+                f"    for (int64_t row = 0; row < rows; row++) memcpy({to}, {program.name}_constant_{k}, {size});"
+            )
     return "\n".join([*lines, "}", ""])
 
 
@@ -137,7 +146,7 @@ def _constant(name: str, x: np.ndarray) -> str:
     return f"static const {c_type(own)} {name}[] = {{{listed}}};"
 
 
-def number(x: np.generic) -> str:
+def number(x: Any) -> str:
     """A number as C writes it, to the last bit."""
     if x.dtype.kind != "f":
         return str(int(x))

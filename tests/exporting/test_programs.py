@@ -134,6 +134,24 @@ def test_a_program_in_c_with_threads(tmp_path, kind):
 
 
 @needs_compiler
+def test_choices_and_powers_in_c(tmp_path):
+    """Operations of every kind, at values where their signs and branches differ."""
+
+    def fn(x):
+        y = jnp.where(x > 0.5, jnp.minimum(x, 0.7), jnp.maximum(x, -0.3)) + jnp.sign(x) * jnp.clip(x, -0.2, 0.2)
+        whole = jnp.floor(3 * x).astype(jnp.int32)
+        odd = (whole & 1) == 1
+        return y + x**3 - 1 / (2 + x) ** 2 + jax.nn.sigmoid(x), jnp.where(odd, whole, -whole), ~odd, jnp.isfinite(1 / x)
+
+    x = np.linspace(-1, 1, 41)
+    mbs.export(fn, (x[0],), tmp_path / "it.c", kind="c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "it.so", "it.c", "-lm"], cwd=tmp_path, check=True)
+    wanted = [np.asarray(y) for y in jax.vmap(fn)(x)]
+    for found, y in zip(called(tmp_path / "it.so", "it", 41, (x,), wanted), wanted, strict=True):
+        assert relative(found, y) < 1e-14
+
+
+@needs_compiler
 def test_threads_may_call_it_at_once(tmp_path):
     model, q, v = pendulum()
     run = gradient(model)

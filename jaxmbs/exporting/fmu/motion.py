@@ -1,0 +1,120 @@
+"""The functions of a model that an FMU calls: rates for model exchange; the loop of trial steps for co-simulation.
+
+The loop is that of `simulate`: what it carries from one iteration to the next is the state of the FMU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.constrained.constraints import tree_of
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode, Model, ModelError, get
+from jaxmbs.model import set as with_values
+from jaxmbs.simulate.balance import Balance
+from jaxmbs.simulate.chance import needs_key
+from jaxmbs.simulate.functions import Functions, finite
+from jaxmbs.simulate.grid import Grid
+from jaxmbs.simulate.locating import Search
+from jaxmbs.simulate.mode_changes import Changes, all_held, start_mode
+from jaxmbs.simulate.run import Run
+from jaxmbs.simulate.run_state import RunState
+from jaxmbs.simulate.start import with_states
+from jaxmbs.simulate.steppers import Flow, stepper_for
+from jaxmbs.simulate.steppers.base import Phase
+
+ENDLESS = 1 << 20  # cells of a communication step that never ends
+EACH = 16  # how often an event that repeats may happen within a communication step
+
+
+class Motion(NamedTuple):
+    """A model and the method that integrates it. All functions are of one instance; x: coordinates, their rates, then the
+    states of elements with memory; tau (nv,): generalized forces; values: those of the parameters that can be changed."""
+
+    model: Model
+    method: str
+
+    @property
+    def start(self) -> np.ndarray:
+        """The states of elements at the start, as a part of x."""
+        own = [np.ravel(np.asarray(get(self.model, p.name), float)) for p in self.model.structure.states]
+        return np.concatenate([np.zeros(0), *own])
+
+    def rates(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any]) -> Any:
+        """dx/dt."""
+        flow = self._flow(tau, values)
+        found, _ = flow.derivative(self._phase(x), t, None)
+        return self._x(found)
+
+    def slopes(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], dx: Any, dtau: Any) -> Any:
+        """The derivative of `rates` along dx and dtau."""
+        return jax.jvp(lambda x, tau: self.rates(t, x, tau, values), (x, tau), (dx, dtau))[1]
+
+    def begin(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any]) -> tuple[RunState, Any]:
+        """(the state of the loop before its first iteration, x after the samples at the start)."""
+        phase = self._phase(x)
+        run = self._run(t, jnp.asarray(1.0), phase, tau, values)
+        phase, samples = run.sampling.start(phase, t, run.mode)
+        run.mode = run.branches.after_samples(t, phase, run.mode, run.sampling.written, jnp.asarray(True))
+        one = jnp.ones(2) if run.tree.structure.constrained else None
+        kinetic = run.of.energy(t, phase, run.mode)[0]
+        balance = Balance.start(kinetic, phase.work)
+        return run.start(phase, samples, balance, (jnp.zeros(()), one), None), self._x(phase)
+
+    def step(self, state: RunState) -> RunState:
+        """The state before the first iteration of another communication step."""
+        zero, none = jnp.zeros(()), jnp.zeros((), jnp.int32)
+        run = self._run(zero, jnp.ones(()), state.phase, jnp.zeros(self.model.nv), {}, state.mode)
+        spare, search = none + run.branches.spare, Search.none(zero)
+        return state._replace(search=search, cell=none, into=zero, count=none, spare=spare)
+
+    def iterate(self, t: Any, h: Any, state: RunState, tau: Any, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """(state, x, whether nothing more is left to compute, whether all numbers are finite) after one iteration of a
+        communication step that begins at t, with steps of length h."""
+        run = self._run(t, h, state.phase, tau, values, state.mode)
+        run.watch.start(t, state.phase, state.mode)  # which finds the guards; their values are in the state
+        new = run.iteration(state)
+        return new, self._x(new.phase), run.ended(new), finite(run.tree, new.phase)
+
+    def changes(self) -> Changes:
+        """What may be locked and switched."""
+        return Changes.of(self.model.structure, all_held(self.model, ()))
+
+    def _flow(self, tau: Any, values: Mapping[str, Any]) -> Flow:
+        model = with_states(with_values(self.model, values), jnp.float64)
+        return Flow(tree_of(model, jnp.float64) if model.structure.constrained else Tree(model, jnp.float64), tau)
+
+    def _phase(self, x: Any) -> Phase:
+        nq, nv, own, at = self.model.nq, self.model.nv, [], 0
+        memory = list(x[nq + nv :])
+        for p in self.model.structure.states:
+            size = math.prod(p.shape)
+            own.append(tuple(memory[at : at + size]))
+            at += size
+        return Phase(list(x[:nq]), list(x[nq : nq + nv]), jnp.zeros(()), tuple(own))
+
+    def _x(self, phase: Phase) -> Any:
+        parts = [phase.q, phase.v, *phase.states]
+        return jnp.stack([jnp.asarray(c, jnp.float64) for part in parts for c in list(part)])
+
+    def _run(self, t: Any, h: Any, phase: Phase, tau: Any, values: Mapping[str, Any], mode: Mode | None = None) -> Run:
+        """The loop from a phase on; mode: None for that of the start."""
+        flow, changes = self._flow(tau, values), self.changes()
+        flow.tree.lockable = changes.lockable(self.model.structure)
+        if mode is None:
+            mode = start_mode(self.model, None, all_held(self.model, ())) or Mode(None, None, None)
+        by = stepper_for(self.method, self.model, None)
+        of = Functions(flow, by, None, (0, None), EACH, 0, changes, None, None, 0, None, 0)
+        return Run(of, Grid(t, t + ENDLESS * h, h, h, h, ENDLESS), lambda x, *_: (x.extra, x.kept), phase, mode)
+
+
+def checked(model: Model, where: str) -> None:
+    """Refuse models whose motion an FMU cannot carry on."""
+    if said := needs_key(model.structure):
+        raise ModelError(f"{where}: {said}, and an FMU has no random numbers; leave out the noise")
