@@ -114,6 +114,7 @@ ANYTHING = {  # what may be of any kind there
     "mbs.jit": {"fn", "in_axes", "return"},
     "mbs.rows": {"fn", "return"},
     "mbs.explain": {"fn", "args", "in_axes"},
+    "mbs.export": {"fn", "args"},
     "mbs.load": {"options"},
 }
 

@@ -18,10 +18,10 @@ LAYERS = {
     "symbolic": {"errors", "spatial", "model", "dynamics"},
     "textbook": {"model", "dynamics", "symbolic"},
     "absolute": {"errors", "spatial", "model", "dynamics"},
-    "exporting": {"errors", "batching", "model", "dynamics", "simulate"},
     "io": {"errors", "spatial", "model", "lazy"},
     "library": {"errors", "spatial", "model", "dynamics"},
     "simulate": {"errors", "spatial", "batching", "model", "dynamics", "lazy"},
+    "exporting": {"errors", "batching", "model", "dynamics", "simulate"},
     "stability": {"errors", "spatial", "model", "dynamics", "simulate"},
     "view": {"errors", "model", "dynamics", "io", "simulate"},
     "study": {
