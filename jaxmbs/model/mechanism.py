@@ -19,6 +19,7 @@ from jaxmbs.model.fields import STATES, Declared, Element, check_together, numbe
 from jaxmbs.model.flexible_bodies import Part
 from jaxmbs.model.flexible_bodies.elements import flexible_body
 from jaxmbs.model.floating import warn_of_floating
+from jaxmbs.model.forces import AirMotion, Atmosphere, Planet
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.joints.base import Joint
@@ -195,6 +196,27 @@ class Mechanism:
             hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
             raise ModelError(f"{where}: {element!r} is not a force element{hint}")
         self._parts.forces[name] = self._take(element.added(self, name), "force", name)
+
+    def set_environment(
+        self, *, atmosphere: Atmosphere | None = None, wind: AirMotion | None = None, planet: Planet | None = None
+    ) -> None:
+        """Set what surrounds the bodies: the air, its motion relative to the ground, and the planet.
+
+        atmosphere: StandardAtmosphere(), ExponentialAtmosphere(...) or TabulatedAtmosphere(...); wind: Wind(...); planet:
+        Earth(), or Planet(...), which attracts every body. They are force elements called "atmosphere", "wind" and
+        "planet", whose numbers are parameters: "atmosphere.density_factor". Elements such as Aerodynamics use them. Without
+        a planet the ground is the plane z = 0, z is the height, x the east and y the north.
+
+        >>> mech = mbs.Mechanism("rocket")
+        >>> mech.set_environment(atmosphere=mbs.StandardAtmosphere(), wind=mbs.Wind(east=(10.0,)), planet=mbs.Earth())
+        """
+        given = {"atmosphere": atmosphere, "wind": wind, "planet": planet}
+        for role, part in given.items():
+            if part is not None and (not isinstance(part, Force) or part.role != role):
+                raise ModelError(f"set_environment: {part!r} is no {role}")
+        for role, part in given.items():
+            if part is not None:
+                self.add_force(role, part)
 
     def close_loop(
         self,

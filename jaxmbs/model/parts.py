@@ -58,6 +58,7 @@ class Parts:
         `off` elements and `visuals` of the mechanism. where: what messages call the mechanism."""
         for name, force in self.forces.items():
             self._check_force(force, f"force {name!r}")
+        self._check_environment()
         for name, loop in self.loops.items():
             self._check_bodies(Closure(loop.body_a, loop.body_b), f"loop {name!r}")
         for name, constraint in self.constraints.items():
@@ -102,6 +103,20 @@ class Parts:
                 )
             if hinge.nv == 0:
                 raise ModelError(f"{where}: joint {joint!r} is fixed; it has no motion to act on")
+
+    def _check_environment(self) -> None:
+        """Check that there is one element of each role, and an atmosphere for elements that are in the air."""
+        roles: dict[str, str] = {}
+        for name, force in self.forces.items():
+            if force.role and force.role in roles:
+                raise ModelError(f"force {name!r} is a second {force.role}, after {roles[force.role]!r}; leave one out")
+            roles[force.role] = name
+        for name, force in self.forces.items():
+            if force.in_air and "atmosphere" not in roles:
+                raise ModelError(
+                    f"force {name!r}: {type(force).__name__} needs an atmosphere; add one with "
+                    "set_environment(atmosphere=mbs.StandardAtmosphere())"
+                )
 
     def _check_constraint(self, element: Constraint, where: str) -> None:
         self._check_bodies(element, where)

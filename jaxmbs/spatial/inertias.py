@@ -41,6 +41,17 @@ class RigidInertia:
         return Force(self.inertia @ m.angular + h.cross(m.linear), m.linear * self.mass - h.cross(m.angular))
 
     @kernel
+    def turning(self, V: Motion) -> Force:
+        """V ×* I V, the rate of change of the momentum of a body whose twist V is constant in its own axes.
+
+        Without v × m v, which is zero but would leave the rounding error of a large number: bodies in orbit would begin to
+        spin.
+        """
+        w, h = V.angular, self.moment
+        u = w.cross(V.linear)
+        return Force(w.cross(self.inertia @ w) + h.cross(u), u * self.mass + w.cross(w.cross(h)))
+
+    @kernel
     def to_parent(self, X: Transform) -> RigidInertia:
         """The inertia of the same body in the parent frame."""
         h = X.rotation @ self.moment

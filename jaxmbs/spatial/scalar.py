@@ -88,6 +88,14 @@ def sqrt(x: Scalar) -> Scalar:
     return _apply("sqrt", x)
 
 
+def exp(x: Scalar) -> Scalar:
+    return _apply("exp", x)
+
+
+def log(x: Scalar) -> Scalar:
+    return _apply("log", x)
+
+
 def arctan2(y: Scalar, x: Scalar) -> Scalar:
     """Angle of (x, y); 0 with derivative 0 at the origin."""
     if is_number(y) and is_number(x):

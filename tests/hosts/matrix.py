@@ -90,8 +90,8 @@ FILES = (
 )  # fmt: skip
 # whose files are dealt among the hosts, another share with each commit
 FOLDERS = (
-    "absolute", "batching", "design", "dynamics", "exporting", "flexible", "geometry", "io", "library", "model", "simulate",
-    "spatial", "stability", "study", "symbolic", "view",
+    "absolute", "batching", "design", "dynamics", "environment", "exporting", "flexible", "geometry", "io", "library",
+    "model", "simulate", "spatial", "stability", "study", "symbolic", "view",
 )  # fmt: skip
 # of which `make test` runs one on one host
 SHARE = (

@@ -131,7 +131,7 @@ class _Drawing:
             body, numbers = f"body:{link.body}", self.tree.links[i]
             if _vanishes(numbers.inertia):
                 continue
-            effort, gyroscopic = numbers.inertia @ A[i], m.V.cross_force(numbers.inertia @ m.V)
+            effort, gyroscopic = numbers.inertia @ A[i], numbers.inertia.turning(m.V)
             self._takes(body, self._vertex("I", "inertia", link.body), effort.scalars())
             self._takes(body, self._vertex("MGY", "gyration", link.body), gyroscopic.scalars())
             if not _vanishes(gravity):

@@ -56,7 +56,7 @@ def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Any, .
     """Articulated inertia and bias force that the link and its descendants pass to the parent [Y 3.176, 3.177]."""
     m, link, applied, drive = d
     I = link.inertia.articulated() + carried[0]
-    p = m.V.cross_force(link.inertia @ m.V) - applied + carried[1]
+    p = link.inertia.turning(m.V) - applied + carried[1]
     if joint.follows:
         return modes.of_node(I, p, m)
     if joint.elastic:

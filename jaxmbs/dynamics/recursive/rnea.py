@@ -38,7 +38,7 @@ def newton_euler(
 
     def inward(joint: Joint, carried: tuple[Force], d: Any) -> tuple[tuple[Force], Any]:
         m, link, A, applied, rates = d
-        own = link.inertia @ A + m.V.cross_force(link.inertia @ m.V) - applied + carried[0]
+        own = link.inertia @ A + link.inertia.turning(m.V) - applied + carried[0]
         along = tuple(S @ own + link.armature * x for S, x in zip(m.S, rates, strict=True))
         if joint.elastic:
             own = own + link.deformation.wrench(m.V, rates)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,16 +16,28 @@ from jaxmbs.model import Mode
 from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import BodyState, Loads, Numbers, Scene
 from jaxmbs.model.forces.base import Force as Element
+from jaxmbs.model.forces.surroundings import Air, Gas, Place
 from jaxmbs.model.frames import Frame, frame_on, relative
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.joints.base import speeds_of, wrench_along
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
-from jaxmbs.spatial import ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Transform, Vector3, kernel
-from jaxmbs.spatial.known import ZERO, known
+from jaxmbs.spatial import (
+    ZERO3,
+    ZERO_FORCE,
+    ZERO_MOTION,
+    Force,
+    RigidInertia,
+    Symmetric3,
+    Transform,
+    Vector3,
+    kernel,
+)
+from jaxmbs.spatial.known import ONE, ZERO, known
 from jaxmbs.spatial.scalar import Scalar, safe_divide, vanishes, where
 from jaxmbs.spatial.vectors import grouped
 
 _frame_on = kernel(frame_on)
+ZERO_SYMMETRIC = Symmetric3(ZERO, ZERO, ZERO, ZERO, ZERO, ZERO)
 
 
 @kernel
@@ -135,7 +147,33 @@ class TreeScene:
         external = self._evaluated(name, element, sides) if isinstance(element, External) else ()
         rates = _items(self.v, slice(0, self.tree.structure.nv)) if isinstance(element, External) else ()
         joints = {name: self.joint(name) for name in (getattr(element, f) for f in element.joints)}
-        return Scene(self.t, {b: self.body(b) for b in sorted(named)}, joints, masses, external, rates, sides)
+        air = self.air(element.body, self.tree.values[f"{name}.reference"]) if element.in_air else ()
+        inertias = self.inertias(masses) if element.on_every_inertia else ()
+        bodies = {b: self.body(b) for b in sorted(named)}
+        return Scene(self.t, bodies, joints, masses, external, rates, sides, air, inertias)
+
+    def inertias(self, masses: Mapping[str, tuple[Scalar, Vector3]]) -> dict[str, Symmetric3]:
+        """{body: inertia about its centre of mass, in body axes} of bodies with these masses."""
+        values, more, out = self.tree.values, self.tree.carried(), {}
+        for body, (mass, com) in masses.items():
+            own = RigidInertia.at_com(values[f"{body}.mass"], values[f"{body}.com"], values[f"{body}.inertia"])
+            whole = own + more[body] if body in more else own
+            out[body] = whole.inertia - RigidInertia.at_com(mass, com, ZERO_SYMMETRIC).inertia
+        return out
+
+    def air(self, body: str, point: Vector3) -> Air:
+        """The air at a point of a body, given in its axes."""
+        x = self.around(body).point(body, point)
+        return _air(self._environment(), self.t, x)
+
+    def _environment(self) -> Environment:
+        """What the mechanism declares of its environment, with its numbers."""
+        s = self.tree.structure
+        roles = {f.element.role: (f.element, self._numbers(f.name)) for f in s.forces if f.element.role}
+        return Environment(*(roles.get(role) for role in Environment._fields))
+
+    def _numbers(self, name: str) -> Numbers:
+        return _own_numbers(self.tree, f"{name}.")
 
     def _evaluated(self, name: str, element: External, sides: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """The values of a user's fn(model, t, q, v) and of its switching surfaces."""
@@ -149,6 +187,36 @@ class TreeScene:
         with jax.enable_x64(True):
             found = element.values(where, count, sides, numbers, float, tree.model, self.t, q, v)
         return tuple(map(float, found))
+
+
+class Environment(NamedTuple):
+    """What surrounds the bodies, each as (element, its numbers), or None."""
+
+    atmosphere: tuple[Any, Numbers] | None = None
+    wind: tuple[Any, Numbers] | None = None
+    planet: tuple[Any, Numbers] | None = None
+
+    def place(self, t: Scalar, x: Vector3) -> Place:
+        """What is around the point x of the world; without a planet, over the flat ground z = 0."""
+        if self.planet is not None:
+            return self.planet[0].place(self.planet[1], t, x)
+        return Place(
+            x.z, *(Vector3(*axis) for axis in ((ZERO, ZERO, ONE), (ONE, ZERO, ZERO), (ZERO, ONE, ZERO))), ZERO3
+        )
+
+
+def _air(around: Environment, t: Scalar, x: Vector3) -> Air:
+    place = around.place(t, x)
+    velocity = place.carried
+    if around.wind is not None:
+        w = around.wind[0].velocity(around.wind[1], place.height, t)
+        velocity = velocity + place.east * w.x + place.north * w.y + place.up * w.z
+    gas = (
+        Gas(ZERO, ZERO, ONE)
+        if around.atmosphere is None
+        else around.atmosphere[0].gas(around.atmosphere[1], place.height)
+    )
+    return Air(gas.density, gas.pressure, gas.sound, velocity, place.height)
 
 
 def _items(x: Any, part: slice) -> tuple[Scalar, ...]:
@@ -193,12 +261,15 @@ def elements(scene: TreeScene, mode: Mode | None) -> list[tuple[str, Element, Nu
     """(name, element, numbers, scene, switch) of every force element; the switch is True without a mode."""
     out = []
     for k, f in enumerate(scene.tree.structure.forces):
-        prefix = f"{f.name}."
-        numbers = {n[len(prefix) :]: scene.tree.values[n] for n in _names(scene.tree.structure, prefix)}
+        numbers = _own_numbers(scene.tree, f"{f.name}.")
         sides = () if mode is None or mode.sides is None else mode.sides.of(k)
         on = True if mode is None or mode.force is None else mode.force[k]
         out.append((f.name, f.element, numbers, scene.of(f.name, f.element, sides), on))
     return out
+
+
+def _own_numbers(tree: Tree, prefix: str) -> Numbers:
+    return {n[len(prefix) :]: tree.values[n] for n in _names(tree.structure, prefix)}
 
 
 @functools.lru_cache(maxsize=4096)

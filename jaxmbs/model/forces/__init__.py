@@ -1,6 +1,8 @@
 """Force elements."""
 
 from jaxmbs.model.forces.actuator import Actuator as Actuator
+from jaxmbs.model.forces.aerodynamics import Aerodynamics as Aerodynamics
+from jaxmbs.model.forces.aerodynamics import Coefficients as Coefficients
 from jaxmbs.model.forces.base import Force as Force
 from jaxmbs.model.forces.bushing import Bushing as Bushing
 from jaxmbs.model.forces.cable import Cable as Cable
@@ -9,6 +11,7 @@ from jaxmbs.model.forces.clearance_hinge import ClearanceHinge as ClearanceHinge
 from jaxmbs.model.forces.connector import Connector as Connector
 from jaxmbs.model.forces.contact import Contact as Contact
 from jaxmbs.model.forces.damper import Damper as Damper
+from jaxmbs.model.forces.exponential_atmosphere import ExponentialAtmosphere as ExponentialAtmosphere
 from jaxmbs.model.forces.external import External as External
 from jaxmbs.model.forces.friction import Friction as Friction
 from jaxmbs.model.forces.gimbal import Gimbal as Gimbal
@@ -19,6 +22,8 @@ from jaxmbs.model.forces.line_force import LineForce as LineForce
 from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
 from jaxmbs.model.forces.modal_stiffness import ModalStiffness as ModalStiffness
 from jaxmbs.model.forces.motor import Motor as Motor
+from jaxmbs.model.forces.planet import Earth as Earth
+from jaxmbs.model.forces.planet import Planet as Planet
 from jaxmbs.model.forces.pulsed_thruster import PulsedThruster as PulsedThruster
 from jaxmbs.model.forces.pusher import Pusher as Pusher
 from jaxmbs.model.forces.reaction_wheel import ControlMomentGyro as ControlMomentGyro
@@ -29,9 +34,14 @@ from jaxmbs.model.forces.rotor import Rotor as Rotor
 from jaxmbs.model.forces.second_order_actuator import SecondOrderActuator as SecondOrderActuator
 from jaxmbs.model.forces.servo import Servo as Servo
 from jaxmbs.model.forces.slosh import Slosh as Slosh
+from jaxmbs.model.forces.standard_atmosphere import StandardAtmosphere as StandardAtmosphere
 from jaxmbs.model.forces.surfaces import Cylinder as Cylinder
 from jaxmbs.model.forces.surfaces import Plane as Plane
 from jaxmbs.model.forces.surfaces import Sphere as Sphere
 from jaxmbs.model.forces.surfaces import Surface as Surface
+from jaxmbs.model.forces.surroundings import AirMotion as AirMotion
+from jaxmbs.model.forces.surroundings import Atmosphere as Atmosphere
+from jaxmbs.model.forces.tabulated_atmosphere import TabulatedAtmosphere as TabulatedAtmosphere
 from jaxmbs.model.forces.tabulated_spring import TabulatedSpring as TabulatedSpring
 from jaxmbs.model.forces.thruster import Thruster as Thruster
+from jaxmbs.model.forces.wind import Wind as Wind

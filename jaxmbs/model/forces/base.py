@@ -35,7 +35,8 @@ class Scene:
 
     t [s]; bodies: {name: BodyState}; joints: {name: (q, v)}; masses: {body: (mass, centre of mass in body axes)} for
     elements that act on all bodies; external: values of a user-defined function; all_rates: v, for the power of these
-    values; sides: see `Force.sides`.
+    values; sides: see `Force.sides`; air: the `Air` at the reference point of an element that is in it; inertias: {body:
+    inertia about the centre of mass, in body axes} for elements that act on every inertia.
     """
 
     t: Scalar
@@ -45,6 +46,8 @@ class Scene:
     external: Sequence[Scalar]
     all_rates: Sequence[Scalar]
     sides: Sequence[Scalar] = ()
+    air: Any = ()
+    inertias: Any = ()
 
     def in_link(self, body: str, local: Vector3) -> Vector3:
         """A point of the body frame, in the link's frame."""
@@ -121,6 +124,9 @@ class Force(Element):
     """Base of the force elements: a class with declared fields, the loads that it applies, its energy and its power."""
 
     on_every_mass: ClassVar[bool] = False  # acts on all bodies that have mass
+    on_every_inertia: ClassVar[bool] = False  # takes their inertias, too
+    in_air: ClassVar[bool] = False  # takes the air at the point `reference` of its body
+    role: ClassVar[str] = ""  # what it is in the environment: "atmosphere", "wind", "planet"
     source: ClassVar[bool] = False  # its power without potential comes from outside and is no loss
     freedoms: ClassVar[int | None] = None  # degrees of freedom that its joint must have; None: at least one
     trials: ClassVar[int] = 0  # trial steps that a run reserves for locating each of its corners

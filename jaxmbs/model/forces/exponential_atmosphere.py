@@ -1,0 +1,28 @@
+"""An atmosphere whose density falls exponentially."""
+
+from __future__ import annotations
+
+from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Numbers
+from jaxmbs.model.forces.surroundings import Atmosphere, Gas
+from jaxmbs.model.given import Number
+from jaxmbs.spatial.scalar import Scalar, exp
+
+
+@element
+class ExponentialAtmosphere(Atmosphere):
+    """Density density exp(-(height - base_height)/scale_height), with the same speed of sound everywhere.
+
+    >>> mech = mbs.Mechanism("ball")
+    >>> mech.set_environment(atmosphere=mbs.ExponentialAtmosphere(density=1.2, scale_height=8000.0))
+    """
+
+    density: Number = field(Kind.NOT_NEGATIVE, "kg/m3", "density at the base height", default=1.225)
+    scale_height: Number = field(Kind.POSITIVE, "m", "height in which it falls by the factor e", default=8434.5)
+    base_height: Number = field(Kind.NUMBER, "m", "height at which the density is given", default=0.0)
+    sound: Number = field(Kind.POSITIVE, "m/s", "speed of sound", default=340.294)
+
+    def gas(self, p: Numbers, height: Scalar) -> Gas:
+        density = p["density"] * exp(-((height - p["base_height"]) / p["scale_height"]))
+        return Gas(density, density * (p["sound"] * p["sound"]) / 1.4, p["sound"])

@@ -1,0 +1,173 @@
+"""A planet: its gravity on every body, its shape, and its rotation, which carries the air."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.forces.surroundings import Place
+from jaxmbs.model.given import Number, Rows, Vector
+from jaxmbs.spatial import Symmetric3, Vector3
+from jaxmbs.spatial.known import ONE, ZERO
+from jaxmbs.spatial.scalar import Scalar, arctan2, cos, safe_divide, safe_sqrt, sin, sqrt
+
+EARTH = {"mu": 3.986004418e14, "radius": 6_378_137.0, "flattening": 1 / 298.257223563, "rate": 7.292115e-5}
+J2 = 1.0826298213e-3  # of WGS-84: -sqrt(5) times its normalised coefficient of degree 2
+TURNS = (
+    3  # iterations of Bowring for the geodetic latitude: exact to rounding from 10 km below ground to beyond the moon
+)
+
+
+@element
+class Planet(Force):
+    """Gravity of a planet on every body, with zonal harmonics and the gravity gradient within each body, and the ellipsoid
+    and the rotation that heights, directions and the air refer to.
+
+    The attraction of a body is that of its potential energy -mu m/d (1 - sum J_n (radius/d)^n P_n(z/d)) at its centre of
+    mass, plus the term of its inertia -mu/2 (tr J - 3 J_dd)/d³ (MacCullagh), so that energy is conserved exactly.
+    world axes do not rotate; attitude: planet axes at t = 0, z to the north pole and x to the prime meridian. `mbs.Earth`
+    makes the earth.
+
+    >>> mech = mbs.Mechanism("satellite")
+    >>> mech.add_body("satellite", 100.0, inertia=(10.0, 20.0, 25.0))
+    >>> mech.add_joint("orbit", mbs.Free(), "world", "satellite")
+    >>> mech.set_environment(planet=mbs.Planet(mu=4.9028e12, radius=1_737_400.0))
+    >>> mbs.get(mech.build(), "planet.radius")
+    1737400.0
+    """
+
+    mu: Number = field(Kind.NOT_NEGATIVE, "m3/s2", "gravitational parameter")
+    radius: Number = field(Kind.POSITIVE, "m", "equatorial radius")
+    flattening: Number = field(Kind.NOT_NEGATIVE, "", "of the ellipsoid", default=0.0)
+    rate: Number = field(Kind.NUMBER, "rad/s", "rate of rotation about the pole", default=0.0)
+    zonals: Vector = field(Kind.LIST, "", "zonal harmonics J2, J3, ...", default=(0.0,))
+    center: Vector = field(Kind.VECTOR, "m", "its centre, in world axes", default=(0.0, 0.0, 0.0))
+    attitude: Vector | Rows = field(
+        Kind.ROTATION, "", "planet axes at t = 0, in the world", default=(1.0, 0.0, 0.0, 0.0)
+    )
+    on_every_mass: ClassVar[bool] = True
+    on_every_inertia: ClassVar[bool] = True
+    role: ClassVar[str] = "planet"
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        R = p["attitude"]
+        for body, (mass, com) in scene.masses.items():
+            r = R.T @ (scene.point(body, com) - p["center"])
+            d = r.norm()
+            pull = self._field(p, r, d) * mass
+            B = R.T @ scene.rotation(body)
+            J = scene.inertias[body].rotated(B)
+            Jr = J @ r
+            d2 = d * d
+            k = safe_divide(3.0 * p["mu"], d2 * d2 * d)
+            own = safe_divide(Jr @ r, d2)
+            pull += (r * (0.5 * _trace(J) - 2.5 * own) + Jr) * -k
+            loads.force(body, R @ pull, com)
+            loads.moment(body, R @ (r.cross(Jr) * k))
+
+    def potential(self, p: Numbers, scene: Scene) -> Scalar:
+        energy: Scalar = ZERO
+        for body, (mass, com) in scene.masses.items():
+            r = p["attitude"].T @ (scene.point(body, com) - p["center"])
+            d = r.norm()
+            s, harmonic = safe_divide(r.z, d), ONE
+            for n, J, P, _ in self._zonals(p, s):
+                harmonic = harmonic - J * _power(safe_divide(p["radius"], d), n) * P
+            J = scene.inertias[body].rotated(p["attitude"].T @ scene.rotation(body))
+            spread = _trace(J) - 3 * safe_divide((J @ r) @ r, d * d)
+            energy -= safe_divide(p["mu"] * mass, d) * harmonic + safe_divide(0.5 * p["mu"] * spread, d * (d * d))
+        return energy
+
+    def _field(self, p: Numbers, r: Vector3, d: Scalar) -> Vector3:
+        """Acceleration of gravity [m/s²] at r, in planet axes."""
+        s = safe_divide(r.z, d)
+        along, across = -ONE, ZERO  # of the unit vectors to r and to the pole
+        for n, J, P, slope in self._zonals(p, s):
+            size = J * _power(safe_divide(p["radius"], d), n)
+            along = along + size * ((n + 1) * P + s * slope)
+            across = across - size * slope
+        g = safe_divide(p["mu"], d * d)
+        pole = Vector3(ZERO, ZERO, ONE)
+        return (r * safe_divide(along, d) + pole * across) * g
+
+    def _zonals(self, p: Numbers, s: Scalar) -> list[tuple[int, Scalar, Scalar, Scalar]]:
+        """(n, J_n, P_n(s), P_n'(s)) of the harmonics."""
+        out = []
+        before, P, dbefore, dP = ONE, s, ZERO, ONE
+        for n, J in enumerate(p["zonals"], 2):
+            before, P, last = P, ((2 * n - 1) * (s * P) - (n - 1) * before) / n, P
+            dbefore, dP = dP, dbefore + (2 * n - 1) * last
+            out.append((n, J, P, dP))
+        return out
+
+    def place(self, p: Numbers, t: Scalar, x: Vector3) -> Place:
+        """What is around the point x of the world: height above the ellipsoid and local directions."""
+        R = p["attitude"]
+        r = R.T @ (x - p["center"])
+        cosine, sine, height, w = self._latitude(p, r)
+        cx, cy = safe_divide(r.x, w), safe_divide(r.y, w)
+        up = Vector3(cosine * cx, cosine * cy, sine)
+        east = Vector3(-cy, cx, ZERO)
+        turning = Vector3(-r.y * p["rate"], r.x * p["rate"], ZERO)
+        return Place(height, R @ up, R @ east, R @ up.cross(east), R @ turning)
+
+    def geodetic(self, p: Numbers, t: Scalar, x: Vector3) -> tuple[Scalar, Scalar, Scalar]:
+        """(height [m], geodetic latitude, longitude [rad]) of the point x of the world; longitude from the prime meridian,
+        between -pi and pi."""
+        r = p["attitude"].T @ (x - p["center"])
+        cosine, sine, height, _ = self._latitude(p, r)
+        angle = p["rate"] * t
+        c, s = cos(angle), sin(angle)
+        return height, arctan2(sine, cosine), arctan2(c * r.y - s * r.x, c * r.x + s * r.y)
+
+    def _latitude(self, p: Numbers, r: Vector3) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        """(cosine and sine of the geodetic latitude, height, distance from the axis)."""
+        a, f = p["radius"], p["flattening"]
+        b, e2 = a * (1 - f), f * (2 - f)
+        w = safe_sqrt(r.x * r.x + r.y * r.y)
+        c, s = _unit(w * (1 - f), r.z)
+        up, out = s, c
+        for _ in range(TURNS):
+            up = r.z + safe_divide(e2, 1 - e2) * b * (s * s * s)
+            out = w - e2 * a * (c * c * c)
+            c, s = _unit(out, (1 - f) * up)
+        cosine, sine = _unit(out, up)
+        return cosine, sine, w * cosine + r.z * sine - a * sqrt(1 - e2 * (sine * sine)), w
+
+
+def _unit(x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
+    d = safe_sqrt(x * x + y * y)
+    return safe_divide(x, d), safe_divide(y, d)
+
+
+def _power(x: Scalar, n: int) -> Scalar:
+    out = x
+    for _ in range(n - 1):
+        out = out * x
+    return out
+
+
+def _trace(J: Symmetric3) -> Scalar:
+    return J.xx + J.yy + J.zz
+
+
+def Earth(
+    *,
+    j2: bool = True,
+    rotation: bool = True,
+    oblate: bool = True,
+    center: Vector = (0.0, 0.0, 0.0),
+    attitude: Vector | Rows = (1.0, 0.0, 0.0, 0.0),
+) -> Planet:
+    """The earth of WGS-84. j2: with its second zonal harmonic; rotation: whether it rotates, and carries the air; oblate:
+    an ellipsoid, else a sphere of the same equatorial radius; center [m], attitude: in world axes, at t = 0, see `Planet`.
+
+    >>> mbs.Earth(j2=False).zonals
+    (0.0,)
+    """
+    return Planet(
+        EARTH["mu"], EARTH["radius"], EARTH["flattening"] if oblate else 0.0, EARTH["rate"] if rotation else 0.0,
+        (J2,) if j2 else (0.0,), center, attitude,
+    )  # fmt: skip

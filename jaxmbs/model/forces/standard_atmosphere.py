@@ -1,0 +1,82 @@
+"""The U.S. Standard Atmosphere of 1976."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Numbers
+from jaxmbs.model.forces.surroundings import Atmosphere, Gas
+from jaxmbs.model.given import Number
+from jaxmbs.spatial.known import known
+from jaxmbs.spatial.scalar import Scalar, exp, log, maximum, minimum, sqrt, where
+
+RADIUS = 6_356_766.0  # m, of the earth in the relation of geometric to geopotential height
+GRAVITY, GAS, RATIO = 9.80665, 8314.32 / 28.9644, 1.4  # m/s²; J/(kg K); of specific heats
+# geopotential height [m], temperature [K], its rate [K/m]
+LAYERS = (
+    (0.0, 288.15, -0.0065), (11_000.0, 216.65, 0.0), (20_000.0, 216.65, 0.001), (32_000.0, 228.65, 0.0028),
+    (47_000.0, 270.65, 0.0), (51_000.0, 270.65, -0.0028), (71_000.0, 214.65, -0.002),
+)  # fmt: skip
+TOP = 86_000.0  # m, above which the molecules separate by weight, and the table of densities holds
+UPPER = (  # geometric height [km], density [kg/m³]
+    (86, 6.958e-6), (90, 3.416e-6), (95, 1.393e-6), (100, 5.604e-7), (110, 9.708e-8), (120, 2.222e-8), (130, 8.152e-9),
+    (140, 3.831e-9), (150, 2.076e-9), (160, 1.233e-9), (180, 5.194e-10), (200, 2.541e-10), (250, 6.073e-11),
+    (300, 1.916e-11), (350, 7.014e-12), (400, 2.803e-12), (450, 1.184e-12), (500, 5.215e-13), (600, 1.137e-13),
+    (700, 3.070e-14), (800, 1.136e-14), (900, 5.759e-15), (1000, 3.561e-15),
+)  # fmt: skip
+
+
+def _pressures() -> list[float]:
+    """At the bottoms of the layers [Pa]."""
+    out = [101_325.0]
+    for (low, T, rate), (high, *_) in itertools.pairwise(LAYERS):
+        fall = math.log1p(rate * (high - low) / T) / rate if rate else (high - low) / T
+        out.append(out[-1] * math.exp(-GRAVITY / GAS * fall))
+    return out
+
+
+PRESSURES = _pressures()
+
+
+@element
+class StandardAtmosphere(Atmosphere):
+    """The U.S. Standard Atmosphere of 1976 [NASA-TM-X-74335]: seven layers up to 86 km, above these the logarithm of the
+    density linear between the heights of its table, up to 1000 km; there is less and less above. Pressure and speed of
+    sound remain those of a gas at 186.87 K above 86 km. Below the ground, the lowest layer goes on.
+
+    >>> mech = mbs.Mechanism("ball")
+    >>> mech.set_environment(atmosphere=mbs.StandardAtmosphere(density_factor=1.1))
+    >>> mech.add_point_mass("ball", 1.0)
+    >>> mbs.get(mech.build(), "atmosphere.density_factor")
+    1.1
+    """
+
+    density_factor: Number = field(Kind.NOT_NEGATIVE, "", "by which density and pressure are multiplied", default=1.0)
+
+    def gas(self, p: Numbers, height: Scalar) -> Gas:
+        z = maximum(height, known(-5000.0))
+        H = RADIUS * z / (RADIUS + z)
+        (base, T0, rate), P0 = LAYERS[0], PRESSURES[0]
+        low, warm, slope, pressure = known(base), known(T0), known(rate), known(P0)
+        for (bottom, T, L), P in zip(LAYERS[1:], PRESSURES[1:], strict=True):
+            above = bottom <= H
+            low, warm, slope = (where(above, x, y) for x, y in ((bottom, low), (T, warm), (L, slope)))
+            pressure = where(above, P, pressure)
+        d = minimum(H, known(RADIUS * TOP / (RADIUS + TOP))) - low
+        T = warm + slope * d
+        level = slope == 0
+        fall = where(level, d / warm, log(T / warm) / where(level, 1.0, slope))
+        lower = pressure * exp(-GRAVITY / GAS * fall)
+        density = lower / (GAS * T)
+        beyond = z > TOP
+        logarithm = known(math.log(UPPER[0][1]))
+        for (a, x), (b, y) in itertools.pairwise(UPPER):
+            part = minimum(maximum((z - 1e3 * a) / (1e3 * (b - a)), known(0.0)), known(1.0))
+            logarithm = logarithm + part * math.log(y / x)
+        last = UPPER[-1][0] * 1e3
+        logarithm = logarithm - maximum(z - last, known(0.0)) / 268e3  # scale height [m] at 1000 km
+        density = where(beyond, exp(logarithm), density) * p["density_factor"]
+        return Gas(density, density * (GAS * T), sqrt(RATIO * GAS * T))

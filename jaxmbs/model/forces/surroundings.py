@@ -1,0 +1,73 @@
+"""What force elements know of the air around a body, and base classes of atmospheres and winds."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from jaxmbs.model.fields import element
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.spatial import Vector3
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.scalar import Scalar
+
+
+@components
+class Place:
+    """A point near a planet, or over a flat ground. height [m]; up, east, north: unit vectors, in world axes; carried:
+    velocity [m/s] in world axes of air that turns with the planet."""
+
+    height: Scalar
+    up: Vector3
+    east: Vector3
+    north: Vector3
+    carried: Vector3
+
+
+@components
+class Air:
+    """The air at a point. density [kg/m³], pressure [Pa], sound: speed of sound [m/s]; velocity: of the air [m/s], in world
+    axes; height [m]."""
+
+    density: Scalar
+    pressure: Scalar
+    sound: Scalar
+    velocity: Vector3
+    height: Scalar
+
+
+class Gas(NamedTuple):
+    """Density [kg/m³], pressure [Pa] and speed of sound [m/s]."""
+
+    density: Scalar
+    pressure: Scalar
+    sound: Scalar
+
+
+@element
+class Surround(Force):
+    """Base of elements that apply no loads themselves, but are around the bodies."""
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        pass
+
+
+@element
+class Atmosphere(Surround):
+    """Base of atmospheres."""
+
+    role: ClassVar[str] = "atmosphere"
+
+    def gas(self, p: Numbers, height: Scalar) -> Gas:
+        """The air at a height [m]."""
+        raise NotImplementedError
+
+
+@element
+class AirMotion(Surround):
+    """Base of winds."""
+
+    role: ClassVar[str] = "wind"
+
+    def velocity(self, p: Numbers, height: Scalar, t: Scalar) -> Vector3:
+        """Velocity of the air [m/s] to the east, to the north and upwards, relative to the ground."""
+        raise NotImplementedError

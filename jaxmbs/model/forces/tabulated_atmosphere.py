@@ -1,0 +1,51 @@
+"""An atmosphere from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxmbs.model import profiles
+from jaxmbs.model.errors import ModelError
+from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Numbers
+from jaxmbs.model.forces.surroundings import Atmosphere, Gas
+from jaxmbs.model.given import Number, Vector
+from jaxmbs.spatial.scalar import Scalar, exp, log
+
+
+@element
+class TabulatedAtmosphere(Atmosphere):
+    """Density and speed of sound at given heights. Between these, the logarithm of the density and the speed of sound are
+    linear; before the first and after the last height they are constant.
+
+    >>> mech = mbs.Mechanism("ball")
+    >>> sounding = {"height": (0.0, 5e3, 10e3), "density": (1.18, 0.73, 0.41), "sound": (345.0, 320.0, 299.0)}
+    >>> mech.set_environment(atmosphere=mbs.TabulatedAtmosphere(**sounding))
+    """
+
+    height: Vector = field(Kind.LIST, "m", "heights, increasing")
+    density: Vector = field(Kind.LIST, "kg/m3", "density at these heights")
+    sound: Vector = field(Kind.LIST, "m/s", "speed of sound at these heights")
+    density_factor: Number = field(Kind.NOT_NEGATIVE, "", "by which density and pressure are multiplied", default=1.0)
+
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        if p["sound"].shape[-1] != p["height"].shape[-1]:
+            raise ModelError(
+                f"{p['height'].shape[-1]} heights but {p['sound'].shape[-1]} speeds of sound; give one for each"
+            )
+        return {
+            **profiles.requirements(p, "height", "density"),
+            "density: pass numbers greater than zero": (p["density"] > 0).all(-1),
+            "sound: pass numbers greater than zero": (p["sound"] > 0).all(-1),
+        }
+
+    def gas(self, p: Numbers, height: Scalar) -> Gas:
+        passed = tuple(height >= x for x in p["height"])
+        density = exp(profiles.piecewise_linear(height, p["height"], tuple(map(log, p["density"])), passed))
+        density, sound = (
+            density * p["density_factor"],
+            profiles.piecewise_linear(height, p["height"], p["sound"], passed),
+        )
+        return Gas(density, density * (sound * sound) / 1.4, sound)
