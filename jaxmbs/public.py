@@ -15,6 +15,7 @@ from jaxmbs.batching import jit as jit
 from jaxmbs.batching import rows as rows
 from jaxmbs.batching import use_all_cores as use_all_cores
 from jaxmbs.dynamics import ElementForce as ElementForce
+from jaxmbs.dynamics import FlightCondition as FlightCondition
 from jaxmbs.dynamics import bias_forces as bias_forces
 from jaxmbs.dynamics import body_accelerations as body_accelerations
 from jaxmbs.dynamics import body_poses as body_poses
@@ -24,6 +25,7 @@ from jaxmbs.dynamics import constraint_jacobian as constraint_jacobian
 from jaxmbs.dynamics import constraint_rows as constraint_rows
 from jaxmbs.dynamics import element_forces as element_forces
 from jaxmbs.dynamics import energy as energy
+from jaxmbs.dynamics import flight_condition as flight_condition
 from jaxmbs.dynamics import forward_dynamics as forward_dynamics
 from jaxmbs.dynamics import impact as impact
 from jaxmbs.dynamics import integrate as integrate

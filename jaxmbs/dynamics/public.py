@@ -14,6 +14,8 @@ from jaxmbs.dynamics.constrained.public import impact as impact
 from jaxmbs.dynamics.constrained.public import joint_impulses as joint_impulses
 from jaxmbs.dynamics.element_forces import ElementForce as ElementForce
 from jaxmbs.dynamics.element_forces import element_forces as element_forces
+from jaxmbs.dynamics.flight import FlightCondition as FlightCondition
+from jaxmbs.dynamics.flight import flight_condition as flight_condition
 from jaxmbs.dynamics.formulations.bias_parts import BiasSplit as BiasSplit
 from jaxmbs.dynamics.formulations.bias_parts import bias_split as bias_split
 from jaxmbs.dynamics.formulations.configuration import BodyLoads as BodyLoads

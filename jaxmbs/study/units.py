@@ -25,6 +25,8 @@ _DEG = math.pi / 180
 _TABLE: dict[str, dict[str, float]] = {
     "number": {"": 1.0, "1": 1.0, "%": 0.01},
     "length": {"m": 1.0, "mm": 1e-3, "cm": 1e-2, "km": 1e3},
+    "area": {"m2": 1.0, "cm2": 1e-4},
+    "pressure": {"Pa": 1.0, "hPa": 100.0, "kPa": 1e3},
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0},
     "angle": {"rad": 1.0, "mrad": 1e-3, "deg": _DEG},
     "velocity": {"m/s": 1.0, "mm/s": 1e-3, "cm/s": 1e-2, "km/h": 1 / 3.6},

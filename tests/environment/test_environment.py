@@ -298,6 +298,100 @@ def test_interference_by_distance():
         assert a[3] == pytest.approx(50 * drag) and np.abs(a[:3]).max() == 0
 
 
+def test_flight_conditions_and_events_at_them():
+    """Mach 1 on the way down, where the event finds it; angles and heights by hand."""
+    mech = ball(atmosphere=mbs.StandardAtmosphere(), planet=mbs.Earth(j2=False, rotation=False), gravity=(0, 0, 0))
+    when = mbs.When(lambda model, t, q, v: mbs.flight_condition(model, q, v, "ball", t=t).mach - 1.0)
+    mech.add_event("sonic", when, mbs.Finish())
+    model = mech.build()
+    run = mbs.simulate(model, [6_378_137.0 + 30e3, 0, 0], np.zeros(3), 100.0, dt=0.5)
+    found = mbs.flight_condition(model, run.q[-1], run.v[-1], "ball")
+    assert found.mach == pytest.approx(1.0, abs=1e-12) and run.events.time[0] < 40
+    assert found.height == pytest.approx(run.q[-1, 0] - 6_378_137.0)
+    assert found.dynamic_pressure == pytest.approx(0.5 * found.density * run.v[-1, 0] ** 2)
+    with pytest.raises(mbs.ModelError, match="'bal'"):
+        mbs.flight_condition(model, run.q[-1], run.v[-1], "bal")
+    model = glider()[0].build()
+    q, v = flying()
+    seen = mbs.flight_condition(model, q, v, "glider")
+    R = np.asarray(mbs.body_poses(model, q)["glider"].rotation)
+    u = np.diag([1.0, -1, -1]) @ (v[3:] + np.cross(v[:3], [0.2, 0.1, -0.1]) - R.T @ [3.0, -2.0, 0.0])
+    assert seen.airspeed == pytest.approx(np.linalg.norm(u))
+    assert seen.angle_of_attack == pytest.approx(np.arctan2(u[2], u[0]))
+    assert seen.sideslip == pytest.approx(np.arcsin(u[1] / np.linalg.norm(u)))
+
+
+def test_a_study_measures_flight(tmp_path):
+    text = """
+[mechanism]
+name = "ball"
+
+[[mechanism.bodies]]
+name = "ball"
+mass = 2.0
+inertia = [0.1, 0.1, 0.1]
+
+[[mechanism.joints]]
+name = "flight"
+type = "free"
+parent = "world"
+child = "ball"
+
+[[mechanism.forces]]
+name = "atmosphere"
+type = "standard_atmosphere"
+
+[[mechanism.forces]]
+name = "planet"
+type = "planet"
+mu = 3.986004418e14
+radius = 6378137.0
+center = [0.0, 0.0, -6378137.0]
+
+[[mechanism.forces]]
+name = "air"
+type = "aerodynamics"
+body = "ball"
+area = 0.05
+coefficients = {mach = [0.0, 0.8, 1.2], drag = [0.4, 0.5, 1.0]}
+
+[initial.flight]
+q = [0.0, 0.0, 20000.0, 1.0, 0.0, 0.0, 0.0]
+
+[dispersions."atmosphere.density_factor"]
+distribution = "uniform"
+apply = "multiply"
+low = 0.8
+high = 1.2
+
+[simulation]
+t_end = 60.0
+dt = 0.1
+
+[outputs.pressure]
+type = "flight"
+body = "ball"
+part = "dynamic_pressure"
+reduce = "max"
+unit = "kPa"
+
+[outputs.height]
+type = "flight"
+body = "ball"
+"""
+    (tmp_path / "fall.toml").write_text(text, encoding="utf-8")
+    study = mbs.study.read(tmp_path / "fall.toml")
+    store = mbs.study.run(study, 8, tmp_path / "run")
+    found = store.outputs(study)
+    assert (found["pressure"] > 900).all() and (found["height"] < 15e3).all()
+    (tmp_path / "vacuum.toml").write_text(text.replace('part = "dynamic_pressure"', 'part = "latitude"').replace(
+        'name = "planet"\ntype = "planet"\nmu = 3.986004418e14\nradius = 6378137.0\ncenter = [0.0, 0.0, -6378137.0]',
+        'name = "wind"\ntype = "wind"',
+    ).replace('unit = "kPa"\n', ""), encoding="utf-8")  # fmt: skip
+    with pytest.raises(mbs.ModelError, match="there is no planet"):
+        mbs.study.read(tmp_path / "vacuum.toml")
+
+
 def test_an_environment_in_a_file(tmp_path):
     mech = glider()[0]
     mech.add_force("planet", mbs.Earth(center=(0, 0, -6.4e6)))

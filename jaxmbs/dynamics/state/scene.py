@@ -16,12 +16,13 @@ from jaxmbs.model import Mode
 from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import BodyState, Loads, Numbers, Scene
 from jaxmbs.model.forces.base import Force as Element
-from jaxmbs.model.forces.surroundings import Air, Gas, Place
+from jaxmbs.model.forces.surroundings import Air, Gas, Place, flow
 from jaxmbs.model.frames import Frame, frame_on, relative
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.joints.base import speeds_of, wrench_along
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
 from jaxmbs.spatial import (
+    IDENTITY3,
     ZERO3,
     ZERO_FORCE,
     ZERO_MOTION,
@@ -165,6 +166,29 @@ class TreeScene:
         """The air at a point of a body, given in its axes."""
         x = self.around(body).point(body, point)
         return _air(self._environment(), self.t, x)
+
+    def flight(self, body: str) -> dict[str, Scalar]:
+        """The flight condition of a body (`FlightCondition`): at the reference point of the first aerodynamics that acts on
+        it, in the axes of its coefficients; without these at the origin of the body, in its axes."""
+        acting = [f.name for f in self.tree.structure.forces if f.element.in_air and f.element.body == body]
+        values, own = self.tree.values, self.around(body)
+        point, turned = (
+            (values[f"{acting[0]}.reference"], values[f"{acting[0]}.attitude"]) if acting else (ZERO3, IDENTITY3)
+        )
+        around, x = self._environment(), own.point(body, point)
+        air = _air(around, self.t, x)
+        seen = flow(own, body, point, own.rotation(body) @ turned, air)
+        planet = around.planet
+        there = (ZERO, ZERO) if planet is None else planet[0].geodetic(planet[1], self.t, x)[1:]
+        found = {
+            "height": air.height,
+            "latitude": there[0],
+            "longitude": there[1],
+            "airspeed": seen.speed,
+            "mach": seen.mach,
+        }
+        found |= {"dynamic_pressure": 0.5 * air.density * (seen.speed * seen.speed), "density": air.density}
+        return found | {"angle_of_attack": seen.alpha, "sideslip": seen.beta}
 
     def _environment(self) -> Environment:
         """What the mechanism declares of its environment, with its numbers."""

@@ -12,10 +12,11 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.forces.surroundings import flow
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.spatial import ZERO3, Vector3
 from jaxmbs.spatial.known import ZERO, known
-from jaxmbs.spatial.scalar import Scalar, arctan2, maximum, minimum, safe_divide, safe_sqrt, total, vanishes
+from jaxmbs.spatial.scalar import Scalar, maximum, minimum, safe_divide, safe_sqrt, total, vanishes
 
 AXES = ("mach", "alpha", "beta", "distance")
 FORCES = ("axial", "side", "normal", "drag", "lift", "roll", "pitch", "yaw")
@@ -130,15 +131,12 @@ class Aerodynamics(Force):
     def _action(self, p: Numbers, scene: Scene) -> tuple[Vector3, Vector3, Vector3, Vector3]:
         """(force, moment, velocity of the reference point, angular velocity), in world axes."""
         air, R = scene.air, scene.rotation(self.body) @ p["attitude"]
-        velocity, angular = scene.velocity(self.body, p["reference"]), scene.angular(self.body)
-        u = R.T @ (velocity - air.velocity)
-        speed = u.norm()
-        at = {"mach": speed / air.sound, "alpha": arctan2(u.z, u.x), "distance": self._distance(scene)}
-        across = safe_sqrt(u.x * u.x + u.z * u.z)
-        at["beta"] = arctan2(u.y, across)
+        seen = flow(scene, self.body, p["reference"], R, air)
+        u, speed, across = seen.u, seen.speed, safe_sqrt(seen.u.x * seen.u.x + seen.u.z * seen.u.z)
+        at = {"mach": seen.mach, "alpha": seen.alpha, "beta": seen.beta, "distance": self._distance(scene)}
         c = self._found(p, at)
         load = 0.5 * air.density * p["area"]
-        pressure, rates = load * (speed * speed), R.T @ angular
+        pressure, rates = load * (speed * speed), R.T @ seen.angular
         forward = Vector3(*(safe_divide(x, speed) for x in u))
         upward = Vector3(safe_divide(u.z, across), ZERO, -safe_divide(u.x, across))
         body = Vector3(-c["axial"], c["side"], -c["normal"]) - forward * c["drag"] + upward * c["lift"]
@@ -148,7 +146,7 @@ class Aerodynamics(Force):
         damping = load * speed * p["length"] * p["length"] * 0.5 * p["moment_multiplier"]
         damped = Vector3(c["roll_damping"] * rates.x, c["pitch_damping"] * rates.y, c["yaw_damping"] * rates.z)
         force, moment = R @ (body * pressure), R @ (turn * (pressure * p["length"]) + damped * damping)
-        return force, moment, velocity, angular
+        return force, moment, seen.velocity, seen.angular
 
     def _distance(self, scene: Scene) -> Scalar:
         if self.relative_to is None:

@@ -6,9 +6,9 @@ from typing import ClassVar, NamedTuple
 
 from jaxmbs.model.fields import element
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
-from jaxmbs.spatial import Vector3
+from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, arctan2, safe_sqrt
 
 
 @components
@@ -33,6 +33,30 @@ class Air:
     sound: Scalar
     velocity: Vector3
     height: Scalar
+
+
+@components
+class Flow:
+    """The air seen from a body. velocity, angular: of its reference point and of the body, in world axes; u: velocity
+    relative to the air, in the axes of its coefficients, x forward and z down; speed [m/s]; mach; alpha, beta [rad]: angles
+    of attack and sideslip."""
+
+    velocity: Vector3
+    angular: Vector3
+    u: Vector3
+    speed: Scalar
+    mach: Scalar
+    alpha: Scalar
+    beta: Scalar
+
+
+def flow(scene: Scene, body: str, reference: Vector3, R: Matrix3, air: Air) -> Flow:
+    """The flow at a point of a body; R: from the axes of its coefficients to the world."""
+    velocity = scene.velocity(body, reference)
+    u = R.T @ (velocity - air.velocity)
+    speed, across = u.norm(), safe_sqrt(u.x * u.x + u.z * u.z)
+    angles = arctan2(u.z, u.x), arctan2(u.y, across)
+    return Flow(velocity, scene.angular(body), u, speed, speed / air.sound, *angles)
 
 
 class Gas(NamedTuple):

@@ -13,6 +13,7 @@ from jaxmbs.study.outputs.mesh import Mesh as Mesh
 from jaxmbs.study.outputs.min_over import MinOver as MinOver
 from jaxmbs.study.outputs.of_state import ElementForce as ElementForce
 from jaxmbs.study.outputs.of_state import ElementState as ElementState
+from jaxmbs.study.outputs.of_state import Flight as Flight
 from jaxmbs.study.outputs.of_state import JointReaction as JointReaction
 from jaxmbs.study.outputs.of_state import Momentum as Momentum
 from jaxmbs.study.outputs.of_state import OfState as OfState

@@ -23,6 +23,11 @@ from jaxmbs.spatial.scalar import total
 from jaxmbs.study import units
 from jaxmbs.study.outputs.base import Output, Scalar
 
+FLIGHT = {  # what it measures
+    "height": "length", "latitude": "angle", "longitude": "angle", "airspeed": "velocity", "mach": "number",
+    "dynamic_pressure": "pressure", "angle_of_attack": "angle", "sideslip": "angle",
+}  # fmt: skip
+
 if TYPE_CHECKING:
     from jaxmbs.dynamics.state.scene import TreeScene
     from jaxmbs.model import Mode, Model
@@ -187,3 +192,28 @@ class Momentum(OfState):
         at = scene.local_point(self.relative_to, scene.point(self.body, com)) if self.relative_to != WORLD else ZERO3
         velocity = scene.velocity(self.body, com) - scene.velocity(self.relative_to, at)
         return velocity.norm() * values[f"{self.body}.mass"], True
+
+
+@element
+class Flight(OfState):
+    """How a body flies in the environment of the mechanism, see `mbs.flight_condition`: its height above the planet or the
+    ground, geodetic latitude and longitude, speed relative to the air, Mach number, dynamic pressure, or angles to the
+    air."""
+
+    body: str = field(Kind.BODY, "", "body that flies")
+    part: str = field(Kind.CHOICE, "", "what is measured", default="height", choices=tuple(FLIGHT))
+
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
+        return FLIGHT[self.part]
+
+    def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
+        roles = {f.element.role for f in model.structure.forces}
+        needed = {"latitude": "planet", "longitude": "planet", "mach": "atmosphere", "dynamic_pressure": "atmosphere"}
+        if self.part in needed and needed[self.part] not in roles:
+            yield (
+                "part",
+                f"there is no {needed[self.part]}; add a force element of that kind, or measure something else",
+            )
+
+    def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
+        return state.flight(self.body)[self.part], True
