@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
-from jaxmbs.model.forces.surroundings import Place
+from jaxmbs.model.forces.base import Loads, Numbers, Scene
+from jaxmbs.model.forces.surroundings import Ground, Place
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.spatial import Symmetric3, Vector3
 from jaxmbs.spatial.known import ONE, ZERO
@@ -21,7 +21,7 @@ TURNS = (
 
 
 @element
-class Planet(Force):
+class Planet(Ground):
     """Gravity of a planet on every body, with zonal harmonics and the gravity gradient within each body, and the ellipsoid
     and the rotation that heights, directions and the air refer to.
 
@@ -49,7 +49,6 @@ class Planet(Force):
     )
     on_every_mass: ClassVar[bool] = True
     on_every_inertia: ClassVar[bool] = True
-    role: ClassVar[str] = "planet"
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         R = p["attitude"]
@@ -103,7 +102,6 @@ class Planet(Force):
         return out
 
     def place(self, p: Numbers, t: Scalar, x: Vector3) -> Place:
-        """What is around the point x of the world: height above the ellipsoid and local directions."""
         R = p["attitude"]
         r = R.T @ (x - p["center"])
         cosine, sine, height, w = self._latitude(p, r)
@@ -114,8 +112,6 @@ class Planet(Force):
         return Place(height, R @ up, R @ east, R @ up.cross(east), R @ turning)
 
     def geodetic(self, p: Numbers, t: Scalar, x: Vector3) -> tuple[Scalar, Scalar, Scalar]:
-        """(height [m], geodetic latitude, longitude [rad]) of the point x of the world; longitude from the prime meridian,
-        between -pi and pi."""
         r = p["attitude"].T @ (x - p["center"])
         cosine, sine, height, _ = self._latitude(p, r)
         angle = p["rate"] * t

@@ -95,3 +95,19 @@ class AirMotion(Surround):
     def velocity(self, p: Numbers, height: Scalar, t: Scalar) -> Vector3:
         """Velocity of the air [m/s] to the east, to the north and upwards, relative to the ground."""
         raise NotImplementedError
+
+
+@element
+class Ground(Force):
+    """Base of planets."""
+
+    role: ClassVar[str] = "planet"
+
+    def place(self, p: Numbers, t: Scalar, x: Vector3) -> Place:
+        """What is around the point x of the world: height above the ellipsoid and local directions."""
+        raise NotImplementedError
+
+    def geodetic(self, p: Numbers, t: Scalar, x: Vector3) -> tuple[Scalar, Scalar, Scalar]:
+        """(height [m], geodetic latitude, longitude [rad]) of the point x of the world; longitude from the prime meridian,
+        between -pi and pi."""
+        raise NotImplementedError
