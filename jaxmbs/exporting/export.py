@@ -22,7 +22,7 @@ def export(
     path: str | Path,
     kind: str,
     *,
-    dt: float = DT,
+    dt: float | None = None,
     parameters: Sequence[str] = (),
 ) -> list[Path]:
     """Write fn(*args) as a program for other software, and return the paths of its files.
@@ -32,14 +32,14 @@ def export(
     other values are fixed in it. path: of the file, whose stem is the name of the function. kind:
 
     - "shared": a shared library for this kind of processor, and a header for C beside it. The function computes any number
-      of instances, contiguous arrays with the rows first, and gives the bits of the library's own machine code; it needs no
-      Python, keeps no state, and may be called from several threads. Needs a C compiler ($CC, or cc).
+      of instances, contiguous arrays with the rows first, and gives the results of the library's own machine code to the
+      last bit; it needs no Python, keeps no state, and may be called from several threads. Needs a C compiler ($CC, or cc).
     - "c": C source of a function without loops, to be read, and a header; equal to rounding.
-    - "fmu": an FMU of FMI 3.0, of a model in place of a function, with args = (q, v) at the start: for co-simulation with
-      steps of at most dt [s] of "rk4", events included, and for model exchange, with directional derivatives, where the
-      model has no events and nothing is locked. Inputs are the generalized forces "tau.hinge.angle_rate", outputs the
-      coordinates and rates by name; `parameters` names those of the model that stay parameters of the FMU. Needs a C
-      compiler.
+    - "fmu": an FMU of FMI 3.0 for this kind of processor, of a model in place of a function, with args = (q, v) at the
+      start: for co-simulation with steps of at most dt [s] (1 ms by default) of "rk4", events included, and for model
+      exchange, with directional derivatives, where the model has no events, no sampling, and nothing is locked. Inputs are
+      the generalized forces "tau.hinge.angle_rate", outputs the coordinates and rates by name; `parameters` names those of
+      the model that stay parameters of the FMU. Needs a C compiler.
     - "jax": the bytes of `jax.export`, for CPUs and CUDA, to be read by `jax.export.deserialize`.
     - "ptx": a kernel for GPUs by NVIDIA, one instance for each thread, and a description of its launch in JSON.
 
@@ -60,7 +60,7 @@ def export(
         raise ModelError(f"{where}: kind is {kind!r}; choose from {', '.join(KINDS)}")
     if kind == "fmu":
         if not isinstance(fn, Model):
-            raise ModelError(f"{where}: {fn!r} is not a model; an FMU is made of a model, a function is not")
+            raise ModelError(f"{where}: {fn!r} is not a model; an FMU is made from a model, not from a function")
     elif not callable(fn):
         raise ModelError(f"{where}: {fn!r} is not a function")
     if not isinstance(args, (tuple, list)):
@@ -69,8 +69,10 @@ def export(
         raise ModelError(f"{where}: there is no folder {str(path.parent)!r}; make it first")
     if not path.suffix:
         raise ModelError(f"{where}: the file needs a suffix, such as {SUFFIXES[kind]}")
+    if kind != "fmu" and (dt is not None or len(parameters)):
+        raise ModelError(f"{where}: dt and parameters are for FMUs; fix them in the function, or make them arguments")
     if isinstance(fn, Model):
-        return package.written(fn, args, path, where, dt, parameters)
+        return package.written(fn, args, path, where, DT if dt is None else dt, parameters)
     if kind == "jax":
         return jax_program.written(fn, args, path, where)
     name = identifier(path.stem)

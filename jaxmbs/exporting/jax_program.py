@@ -11,6 +11,7 @@ import jax
 import jax.export
 
 from jaxmbs.errors import ModelError
+from jaxmbs.exporting.shared import placed
 
 PLATFORMS = ("cpu", "cuda")
 
@@ -21,7 +22,7 @@ def written(fn: Callable[..., Any], args: Sequence[Any], path: Path, where: str)
         raise ModelError(f"{where}: programs of JAX need flatbuffers: pip install 'jaxmbs[export]'")
     try:
         found = jax.export.export(jax.jit(fn), platforms=PLATFORMS)(*args)
-        path.write_bytes(found.serialize())
+        content = bytes(found.serialize())
     except (ValueError, NotImplementedError, TypeError) as error:
-        raise ModelError(f"{where}: JAX cannot export the function: {str(error).splitlines()[0]}") from error
-    return [path]
+        raise ModelError(f"{where}: JAX cannot export the function: {str(error).partition(chr(10))[0]}") from error
+    return placed({path: content})

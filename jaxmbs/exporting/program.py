@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import keyword
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from jax.extend import core
 from jaxmbs.batching.execution import Setting
 from jaxmbs.batching.machine import MACHINE, lacking
 from jaxmbs.batching.machine.code import Code
+from jaxmbs.batching.machine.functions import SYMBOLS
 from jaxmbs.batching.machine.segments import execute
 from jaxmbs.batching.mapped_program import MappedProgram
 from jaxmbs.batching.row_programs.instance import tracing
@@ -24,11 +24,25 @@ from jaxmbs.batching.row_programs.lowering import counts_of
 from jaxmbs.batching.targets import Target
 from jaxmbs.errors import ModelError
 
-WORDS = frozenset([  # that cannot be names in C, or are names already
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
-    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "rows", "short", "signed", "sizeof",
-    "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while",
-])  # fmt: skip
+RESERVED = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const consteval
+    constexpr constinit const_cast continue decltype default delete do double dynamic_cast else enum explicit export
+    extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or
+    or_eq private protected public register reinterpret_cast requires restrict return rows short signed sizeof static
+    static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename union
+    unsigned using virtual void volatile wchar_t while xor xor_eq linux unix main memcpy memset malloc free madvise
+    isfinite isnan signbit NAN INFINITY M_PI
+"""  # in C and C++
+MATHEMATICAL = """
+    sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log1p log10 sqrt cbrt pow floor
+    ceil round erf erfc fmod fma fabs fmin fmax
+"""
+_FUNCTIONS = {*re.findall(r"\w+", MATHEMATICAL), *SYMBOLS}
+WORDS = {*re.findall(r"\w+", RESERVED), *_FUNCTIONS, *(f"{name}f" for name in _FUNCTIONS)}  # that cannot be names
+C_TYPES = {
+    "float64": "double", "float32": "float", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
+    "uint64": "uint64_t", "uint32": "uint32_t", "uint16": "uint16_t", "uint8": "uint8_t", "bool": "uint8_t",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,10 +80,22 @@ def program(fn: Callable[..., Any], args: Sequence[Any], name: str, where: str, 
     if why := lacking():
         raise ModelError(f"{where}: {why}")
     leaves, tree = jax.tree_util.tree_flatten(tuple(args))
-    shapes = [jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in leaves]
+    try:
+        shapes = [jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in leaves]
+    except TypeError as error:
+        raise ModelError(f"{where}: args must be arrays or pytrees of them: {error}") from None
+    try:
+        inspect.signature(fn).bind(*args)
+    except ValueError:  # a function without a signature
+        pass
+    except TypeError as error:
+        raise ModelError(f"{where}: args do not fit the function: {error}") from None
     with tracing():
         closed, form = jax.make_jaxpr(lambda *x: fn(*tree.unflatten(x)), return_shape=True)(*shapes)
     counting = counts_of(closed.jaxpr)
+    for x in (*closed.in_avals, *closed.out_avals):
+        if str(x.dtype) not in C_TYPES:
+            raise ModelError(f"{where}: there are numbers of the kind {x.dtype}, which C does not have; convert them")
     arguments = _named(
         [_path(p, _parameters(fn)) for p, _ in jax.tree_util.tree_flatten_with_path(tuple(args))[0]], shapes
     )
@@ -82,7 +108,9 @@ def program(fn: Callable[..., Any], args: Sequence[Any], name: str, where: str, 
     made = MappedProgram(core.jaxpr_as_fun(closed), batch, [True] * len(batch), on)
     outside = made.obstacle or "; ".join(made.excluded(on, 2))
     if outside:
-        raise ModelError(f'{where}: the function is not one program of rows: {outside}; kind="jax" takes any function')
+        raise ModelError(
+            f'{where}: the function is not one program of rows: {outside}; kind="jax" takes more functions'
+        )
     code, inputs, origins = _captured(made, batch, on, where)
     paths = jax.tree_util.tree_flatten_with_path(form)[0]
     taken = {x.name for x in arguments}
@@ -102,7 +130,7 @@ def _captured(made: MappedProgram, batch: Sequence[Any], on: Target, where: str)
     given = [jnp.zeros(x.shape, x.dtype) for x in batch]
     out = execute(made.program, dict(zip(made.sources, given, strict=True)), Setting(2, replace(on, call=call)))
     if len(calls) > 1:
-        raise ModelError(f'{where}: the function needs {len(calls)} kernels; kind="jax" takes any function')
+        raise ModelError(f'{where}: the function needs {len(calls)} kernels; kind="jax" takes more functions')
     code, read, found = calls[0] if calls else (None, (), [])
     # what is no argument is a constant: no argument is the same for all rows
     inputs = [
@@ -131,14 +159,14 @@ def _path(path: Any, first: list[str] | None) -> str:
     for k, key in enumerate(path):
         own = next(str(getattr(key, x)) for x in ("name", "key", "idx") if hasattr(key, x))
         parts.append(first[int(own)] if k == 0 and first and own.isdigit() and int(own) < len(first) else own)
-    return "_".join(parts) or "result"
+    return "_".join(parts)
 
 
 def _named(wanted: Sequence[str], shapes: Sequence[Any], taken: set[str] | None = None) -> list[Array]:
     """Arrays with names that C accepts, all different."""
     out, used = [], set(taken or ())
     for own, x in zip(wanted, shapes, strict=True):
-        clean = identifier(own)
+        clean = identifier(own, "argument" if taken is None else "result")
         clean = f"{clean}_out" if clean in (taken or ()) else clean
         name, k = clean, 1
         while name in used:
@@ -148,8 +176,8 @@ def _named(wanted: Sequence[str], shapes: Sequence[Any], taken: set[str] | None 
     return out
 
 
-def identifier(text: str) -> str:
-    """The text as a name in C."""
-    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "result"
-    name = f"result_{name}" if name[0].isdigit() else name
-    return f"{name}_" if name in WORDS or keyword.iskeyword(name) else name
+def identifier(text: str, kind: str = "program") -> str:
+    """The text as a name in C; kind: what it is called if it has no letters. Names of the generated text begin with _."""
+    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
+    name = f"{kind}_{name}".rstrip("_") if not name or name[0].isdigit() else name
+    return f"{name}_" if name in WORDS or re.fullmatch(r"u?int\d+_t", name) else name

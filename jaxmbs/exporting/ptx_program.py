@@ -9,6 +9,7 @@ from typing import Any
 from jaxmbs.batching.gpu import emitting, ptx
 from jaxmbs.errors import ModelError
 from jaxmbs.exporting.program import Array, Program
+from jaxmbs.exporting.shared import beside, placed
 
 
 def written(program: Program, path: Path, where: str) -> list[Path]:
@@ -16,10 +17,8 @@ def written(program: Program, path: Path, where: str) -> list[Path]:
     if program.code is None or any(kind != "kernel" for kind, _ in program.origins):
         raise ModelError(f"{where}: a result is an argument or a constant, which needs no kernel; leave it out")
     kernel = emitting.kernel(program.code)
-    beside = path.with_suffix(".json")
-    path.write_text(ptx.ptx(kernel.text), encoding="ascii")
-    beside.write_text(json.dumps(description(program, kernel, path.name), indent=2) + "\n", encoding="utf-8")
-    return [path, beside]
+    said = json.dumps(description(program, kernel, path.name), indent=2, allow_nan=False) + "\n"
+    return placed({path: ptx.ptx(kernel.text).encode("ascii"), beside(path, ".json", where): said.encode()})
 
 
 def description(program: Program, kernel: emitting.Kernel, file: str) -> dict[str, Any]:
@@ -27,7 +26,7 @@ def description(program: Program, kernel: emitting.Kernel, file: str) -> dict[st
     given = [
         {"argument": program.arguments[x].name, **_described(program.arguments[x])}
         if isinstance(x, int)
-        else {"constant": x.reshape(-1).tolist(), "dtype": str(x.dtype), "shape": list(x.shape)}
+        else {"constant": [_listed(v) for v in x.reshape(-1).tolist()], "dtype": str(x.dtype), "shape": list(x.shape)}
         for x in program.inputs
     ]
     order = sorted(zip([k for _, k in program.origins], program.results, strict=True), key=lambda pair: pair[0])
@@ -47,3 +46,8 @@ def description(program: Program, kernel: emitting.Kernel, file: str) -> dict[st
 
 def _described(x: Array) -> dict[str, Any]:
     return {"dtype": str(x.dtype), "shape": ["rows", *x.shape]}
+
+
+def _listed(x: Any) -> Any:
+    """A number as JSON has it, floating-point numbers in hexadecimal, to the last bit."""
+    return x.hex() if isinstance(x, float) else x

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +16,51 @@ import numpy as np
 
 from jaxmbs.batching.machine import compiling, emitting
 from jaxmbs.errors import ModelError
-from jaxmbs.exporting.program import Array, Program
-
-C_TYPES = {
-    "float64": "double", "float32": "float", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
-    "uint64": "uint64_t", "uint32": "uint32_t", "uint16": "uint16_t", "uint8": "uint8_t", "bool": "uint8_t",
-}  # fmt: skip
+from jaxmbs.exporting.program import C_TYPES, Array, Program
 
 
 def written(program: Program, path: Path, where: str) -> list[Path]:
     """Write a shared library, and its header beside it."""
-    header = path.with_suffix(".h")
+    header = beside(path, ".h", where)
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         (here / header.name).write_text(header_of(program), encoding="utf-8")
-        source, code = here / f"{program.name}_call.c", here / f"{program.name}_rows.o"
+        source, code = here / "call.c", here / "rows.o"
         source.write_text(wrapper(program, header.name), encoding="utf-8")
         objects = []
         if program.code is not None:
             code.write_bytes(compiling.object_file(block(program)))
             objects.append(code)
-        made = here / path.name
+        made = here / "library"
         linked([source, *objects], made, where)
-        made.replace(path) if made.stat().st_dev == path.parent.stat().st_dev else shutil.copyfile(made, path)
-        header.write_text(header_of(program), encoding="utf-8")
-    return [path, header]
+        return placed({path: made.read_bytes(), header: header_of(program).encode()})
+
+
+def beside(path: Path, suffix: str, where: str) -> Path:
+    """The second file of a program."""
+    if path.suffix == suffix:
+        raise ModelError(
+            f"{where}: a file {path.with_suffix(suffix).name!r} is written beside it; choose another suffix"
+        )
+    return path.with_suffix(suffix)
+
+
+def placed(files: Mapping[Path, bytes]) -> list[Path]:
+    """Write files, each at once in the place of the old one, which a program may have loaded."""
+    for path, content in files.items():
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}", delete=False) as file:
+            file.write(content)
+        os.chmod(file.name, 0o755 if path.suffix == SUFFIX else 0o644)
+        os.replace(file.name, path)
+    return list(files)
 
 
 def block(program: Program) -> str:
     """The LLVM text of the kernel, whose function is called NAME_rows."""
     assert program.code is not None
-    text = emitting.block(program.code).replace("define internal void @block(", f"define void @{program.name}_rows(")
+    text = emitting.block(program.code).replace(
+        "define internal void @block(", f"define hidden void @{program.name}_rows("
+    )
     return "\n".join(["declare ptr @malloc(i64)", "declare void @free(ptr)", text])
 
 
@@ -59,10 +74,10 @@ def compiler() -> list[str]:
     return given
 
 
-def linked(files: list[Path], path: Path, where: str) -> None:
+def linked(files: list[Path], path: Path, where: str, *flags: str) -> None:
     """Make a shared library of C sources and object files. Raises ModelError with what the compiler says."""
     try:
-        command = [*compiler(), "-O2", "-fPIC", "-shared", "-o", str(path), *map(str, files), "-lm"]
+        command = [*compiler(), "-O2", "-fPIC", "-shared", *flags, "-o", str(path), *map(str, files), "-lm"]
     except ModelError as error:
         raise ModelError(f"{where}: {error}") from None
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -87,11 +102,12 @@ def header_of(program: Program) -> str:
         shape = " ".join(f"[{n}]" for n in x.shape)
         return f" *   {x.name}: {c_type(x)} [rows]{' ' * bool(shape)}{shape}"
 
-    guard = f"{program.name.upper()}_H"
+    guard = f"{program.name}_H"
     lines = [
         f"/* {program.name}: computes `rows` instances, each from its own row of the arguments.", " *",
         " * All arrays are contiguous, with the rows first. The function keeps no state: it may be called from several",
-        " * threads, each with its own results. It allocates scratch memory for long loops, and frees it.", " *",
+        " * threads, each with its own results. It allocates scratch memory for long loops, and frees it. Results must not",
+        " * overlap arguments; truth values are 0 or 1; matrices are row by row.", " *",
         " * Arguments:", *map(described, program.arguments), " *", " * Results:", *map(described, program.results), " */",
         f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif",
         f"void {program.name}({parameters(program)});", "#ifdef __cplusplus", "}", "#endif", "#endif", "",
@@ -120,23 +136,34 @@ def definition(program: Program, storage: str = "") -> str:
     for k, (kind, x) in enumerate(program.origins):
         if kind == "constant":
             constants.append(_constant(f"{program.name}_constant_{k}", x))
-    lines += [*constants, f"{storage}void {program.name}({parameters(program)})", "{", "    if (rows <= 0) return;"]
+    lines += [
+        *constants,
+        f"{storage}void {program.name}({parameters(program)})",
+        "{",
+        *unread(program),
+        "    if (rows <= 0) return;",
+    ]
     kernel = sorted(
         (k, x.name) for (kind, k), x in zip(program.origins, program.results, strict=True) if kind == "kernel"
     )
     if program.code is not None:
         given = ", ".join([*inputs, *(f"(void *){name}" for _, name in kernel)])
-        lines += [f"    void *arrays[] = {{{given}}};", f"    {program.name}_rows(arrays, 0, rows);"]
+        lines += [f"    void *_arrays[] = {{{given}}};", f"    {program.name}_rows(_arrays, 0, rows);"]
     for k, ((kind, x), result) in enumerate(zip(program.origins, program.results, strict=True)):
         size = result.size * result.dtype.itemsize
         if kind == "argument":
             lines.append(f"    memcpy({result.name}, {program.arguments[x].name}, (size_t)rows * {size});")
         elif kind == "constant":
-            to = f"(char *){result.name} + row * {size}"
+            to = f"(char *){result.name} + _row * {size}"
             lines.append(
-                f"    for (int64_t row = 0; row < rows; row++) memcpy({to}, {program.name}_constant_{k}, {size});"
+                f"    for (int64_t _row = 0; _row < rows; _row++) memcpy({to}, {program.name}_constant_{k}, {size});"
             )
     return "\n".join([*lines, "}", ""])
+
+
+def unread(program: Program) -> list[str]:
+    """Lines without effect, for compilers that warn of arguments that are not read."""
+    return [f"    (void){x.name};" for x in program.arguments]
 
 
 def _constant(name: str, x: np.ndarray) -> str:
@@ -148,11 +175,15 @@ def _constant(name: str, x: np.ndarray) -> str:
 
 def number(x: Any) -> str:
     """A number as C writes it, to the last bit."""
+    if x.dtype.kind == "u":
+        return f"{int(x)}u"
     if x.dtype.kind != "f":
-        return str(int(x))
+        return str(int(x)) if int(x) != -(2**63) else "(-9223372036854775807 - 1)"
+    f = "f" * (x.dtype.itemsize == 4)
     if np.isfinite(x):
-        return float(x).hex() + "f" * (x.dtype.itemsize == 4)
-    return "(0.0/0.0)" if np.isnan(x) else "(1.0/0.0)" if x > 0 else "(-1.0/0.0)"
+        return float(x).hex() + f
+    top = "0.0" if np.isnan(x) else "1.0" if x > 0 else "-1.0"
+    return f"({top}{f}/0.0{f})"
 
 
 SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"

@@ -203,9 +203,10 @@ class Mechanism:
         """Set what surrounds the bodies: the air, its motion relative to the ground, and the planet.
 
         atmosphere: StandardAtmosphere(), ExponentialAtmosphere(...) or TabulatedAtmosphere(...); wind: Wind(...); planet:
-        Earth(), or Planet(...), which attracts every body. They are force elements called "atmosphere", "wind" and
-        "planet", whose numbers are parameters: "atmosphere.density_factor". Elements such as Aerodynamics use them. Without
-        a planet the ground is the plane z = 0, z is the height, x the east and y the north.
+        Earth(), or Planet(...), which attracts every body, so that `gravity` must be zero. They are force elements called
+        "atmosphere", "wind" and "planet", whose numbers are parameters: "atmosphere.density_factor". Elements such as
+        Aerodynamics use them. Without a planet the ground is the plane z = 0, z is the height, x the east and y the north.
+        Raises ModelError for what is something else, or is there already.
 
         >>> mech = mbs.Mechanism("rocket")
         >>> mech.set_environment(atmosphere=mbs.StandardAtmosphere(), wind=mbs.Wind(east=(10.0,)), planet=mbs.Earth())
@@ -213,7 +214,10 @@ class Mechanism:
         given = {"atmosphere": atmosphere, "wind": wind, "planet": planet}
         for role, part in given.items():
             if part is not None and (not isinstance(part, Force) or part.role != role):
-                raise ModelError(f"set_environment: {part!r} is no {role}")
+                hint = f"; pass {part.__name__}(...)" if isinstance(part, type) or callable(part) else ""
+                raise ModelError(f"set_environment: {role} is {part!r}, which is something else{hint}")
+            if part is not None and role in self._parts.forces:
+                raise ModelError(f"set_environment: there is a force element {role!r} already")
         for role, part in given.items():
             if part is not None:
                 self.add_force(role, part)
@@ -363,6 +367,12 @@ class Mechanism:
         numbers = [
             v for p in parameters for v, pinned in zip(every[p.name][1], p.pattern, strict=True) if pinned is None
         ]
+        gravity = self._numbers["gravity"][1]
+        if any(gravity) and any(f.element.role == "planet" for f in forces):
+            raise ModelError(
+                f"mechanism {self.name!r}: gravity is {tuple(gravity)}, and there is a planet, which attracts every body; "
+                "leave one of them out"
+            )
         structure = Structure(
             self.name, links, forces, parameters, tuple(parts.loops.values()), tuple(parts.constraints.values()),
             tuple(parts.events.values()), self._held, self._off, visuals=tuple(self._visuals),

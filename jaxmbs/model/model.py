@@ -13,6 +13,7 @@ import numpy as np
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.field_rules import Kind, checked_rows
 from jaxmbs.model.fields import check_together
+from jaxmbs.model.forces.surroundings import ALWAYS
 from jaxmbs.model.given import AnyShape, shape_of
 from jaxmbs.model.joints import Coordinate
 from jaxmbs.model.mode import Mode
@@ -160,6 +161,8 @@ class Model:
         for name in [lock] if isinstance(lock, str) else lock:
             locked[s.v_slices[s.find_joint(name, "mode(lock=...)")]] = True
         for name in [off] if isinstance(off, str) else off:
+            if name in self.force_names and s.forces[self.force_names.index(name)].element.role:
+                raise ModelError(f"mode(off=...): {ALWAYS.format(name=name)}")
             if name in self.force_names:
                 on[self.force_names.index(name)] = False
             elif name in self.constraint_names:

@@ -13,6 +13,7 @@ from jaxmbs.model.events import ForceBelow, JointReaches
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared
 from jaxmbs.model.forces.base import Force
+from jaxmbs.model.forces.surroundings import ALWAYS
 from jaxmbs.model.ordering import Placed, tree_order
 from jaxmbs.model.structure import WORLD, ConstraintElement, Event, LoopJoint, TreeJoint
 from jaxmbs.model.visuals import Visual
@@ -176,6 +177,8 @@ class Parts:
         switched = [*self.forces, *self.loops, *self.constraints]
         if name not in switched:
             raise unknown("force element or constraint", name, switched, where)
+        if name in self.forces and self.forces[name].role:
+            raise ModelError(f"{where}: {ALWAYS.format(name=name)}")
 
 
 def _check_flexible(link: TreeJoint, links: Sequence[TreeJoint]) -> None:

@@ -284,6 +284,89 @@ def test_a_batch_and_float32():
     assert relative(single, mbs.forward_dynamics(model, q, v)) < 1e-4
 
 
+def test_tables_have_a_slope_at_their_breakpoints():
+    """At zero angle of attack, where a symmetric body is trimmed."""
+    mech = mbs.Mechanism("dart")
+    mech.add_body("dart", 1.0, inertia=(1.0, 1.0, 1.0))
+    mech.add_joint("flight", mbs.Free(), "world", "dart")
+    mech.set_environment(atmosphere=mbs.ExponentialAtmosphere(1.0, 1e15))
+    table = mbs.Coefficients(alpha=(-0.2, 0.0, 0.2), normal=(-0.4, 0.0, 0.4))
+    mech.add_force("air", mbs.Aerodynamics("dart", area=2.0, coefficients=table))
+    model = mech.build()
+
+    def down(w):
+        return mbs.forward_dynamics(model, model.neutral(), jnp.zeros(6).at[3].set(10.0).at[5].set(w))[5]
+
+    for slope in (jax.grad(down)(0.0), jax.jacfwd(down)(0.0)):
+        assert slope == pytest.approx(-(0.5 * 2.0 * 100) * 2.0 / 10)
+
+
+def test_a_laboratory_on_the_earth():
+    """East, north and up of a place, against its geodetic coordinates; wind from the south at a pole too."""
+    for latitude in (-0.4, 0.9, np.pi / 2):
+        mech = ball(gravity=(0, 0, 0), planet=mbs.Earth(at=(latitude, 0.7, 250.0), rotation=False),
+                    atmosphere=mbs.StandardAtmosphere(), wind=mbs.Wind(north=(12.0,), east=(5.0,)))  # fmt: skip
+        model = mech.build()
+        here = mbs.flight_condition(model, np.zeros(3), np.array([5.0, 12.0, 0.0]), "ball")
+        assert here.height == pytest.approx(250.0, abs=1e-6) and here.latitude == pytest.approx(latitude)
+        assert mbs.flight_condition(model, [0, 0, 100.0], np.zeros(3), "ball").height == pytest.approx(350.0, abs=1e-6)
+        if latitude < 1.5:
+            assert here.longitude == pytest.approx(0.7) and here.airspeed < 1e-6
+            assert mbs.flight_condition(model, [0, 50.0, 0], np.zeros(3), "ball").latitude > latitude
+            fall = mbs.forward_dynamics(model, np.zeros(3), np.zeros(3))
+            assert fall[2] == pytest.approx(-9.81, abs=0.03) and abs(fall[0]) < 1e-12
+        else:
+            assert mbs.flight_condition(model, np.zeros(3), np.zeros(3), "ball").airspeed == pytest.approx(13.0)
+
+
+@pytest.mark.parametrize("kind", ["planet", "central"])
+def test_derivatives_of_gravity_in_float32(kind):
+    """Far from the centre, where powers of the distance leave its range; in both modes."""
+    mech = mbs.Mechanism("satellite")
+    mech.add_body("bus", 100.0, (0.1, -0.2, 0.05), (10.0, 20.0, 25.0))
+    mech.add_joint("orbit", mbs.Free(), "world", "bus")
+    if kind == "planet":
+        mech.set_environment(planet=mbs.Earth())
+    else:
+        mech.add_force("earth", mbs.CentralGravity(3.986004418e14))
+    model = mech.build()
+
+    def a(r, dtype):
+        q = jnp.concatenate([r, jnp.array([0.9, 0.1, -0.3, 0.2], dtype)])
+        return mbs.forward_dynamics(model, q, jnp.zeros(6, dtype))[3:]
+
+    r = np.array([5e6, 4e6, 2e6])
+    exact = jax.jacfwd(lambda r: a(r, jnp.float64))(r)
+    for mode in (jax.jacfwd, jax.jacrev):
+        found = mode(lambda r: a(r, jnp.float32))(r.astype(np.float32))
+        assert relative(found, exact) < 1e-4
+
+
+def test_a_flexible_body_in_orbit_conserves_energy():
+    part = mbs.Part.beam(4.0, 6.0, (20.0, 30.0), 10.0, modes=2, elements=6)
+    mech = mbs.Mechanism("boom")
+    mech.add_flexible_body("boom", part, damping=0.0, order=2)
+    mech.add_joint("orbit", mbs.Free(), "world", "boom")
+    mech.set_environment(planet=mbs.Planet(4e5, 60.0, zonals=(0.05,)))
+    model = mech.build()
+    rng = np.random.default_rng(0)
+    q = np.array([100.0, 20, 30, 0.9, 0.1, -0.3, 0.2, *(0.05 * rng.normal(size=2))])
+
+    def potential(dv):
+        return mbs.energy(model, mbs.integrate(model, q, dv), jnp.zeros(model.nv))[1]
+
+    tau = mbs.bias_forces(model, q, np.zeros(model.nv))
+    assert relative(tau, jax.grad(potential)(jnp.zeros(model.nv))) < 1e-10
+
+
+def test_a_tabulated_atmosphere():
+    table = mbs.TabulatedAtmosphere(height=(0.0, 1e3), density=(1.2, 0.9), sound=(340.0, 336.0), density_factor=1.5)
+    p = {k: tuple(map(known, v)) if isinstance(v, tuple) else known(v) for k, v in vars(table).items()}
+    gas = table.gas(p, known(500.0))
+    assert float(gas.density) == pytest.approx(1.5 * (1.2 * 0.9) ** 0.5) and float(gas.sound) == pytest.approx(338.0)
+    assert float(table.gas(p, known(2e3)).density) == pytest.approx(1.5 * 0.9)
+
+
 def test_interference_by_distance():
     mech = mbs.Mechanism("two", gravity=(0, 0, 0))
     mech.add_point_mass("core", 3.0)
@@ -388,7 +471,7 @@ body = "ball"
         'name = "planet"\ntype = "planet"\nmu = 3.986004418e14\nradius = 6378137.0\ncenter = [0.0, 0.0, -6378137.0]',
         'name = "wind"\ntype = "wind"',
     ).replace('unit = "kPa"\n', ""), encoding="utf-8")  # fmt: skip
-    with pytest.raises(mbs.ModelError, match="there is no planet"):
+    with pytest.raises(mbs.ModelError, match="the mechanism has no planet; add one"):
         mbs.study.read(tmp_path / "vacuum.toml")
 
 
@@ -405,14 +488,32 @@ def test_an_environment_in_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda m: m.set_environment(wind=mbs.StandardAtmosphere()), "is no wind"),
+        (lambda m: m.set_environment(wind=mbs.StandardAtmosphere()), "wind is StandardAtmosphere.* something else"),
+        (lambda m: m.set_environment(planet=mbs.Earth), r"something else; pass Earth\(...\)"),
+        (lambda m: m.set_environment(planet=mbs.Earth()), "gravity is .* and there is a planet"),
+        (lambda m: m.set_environment(planet=mbs.Planet(1.0, 1.0, 298.257)), "flattening: pass a number below 1"),
+        (lambda m: mbs.Earth(at=(45.0, 0.0, 0.0)), "pass latitude and longitude in radians"),
+        (lambda m: [m.set_environment(wind=mbs.Wind()), m.set_environment(wind=mbs.Wind())], "'wind' already"),
+        (lambda m: [m.set_environment(wind=mbs.Wind()), m.build().mode(off="wind")], "which cannot be switched off"),
         (lambda m: m.add_force("air", mbs.Aerodynamics("ball", area=1.0)), "Aerodynamics needs an atmosphere"),
         (lambda m: m.add_force("a", mbs.Aerodynamics("bal", area=1.0)), "'bal'"),
         (
             lambda m: [m.set_environment(planet=mbs.Earth()), m.add_force("moon", mbs.Planet(5e12, 1.7e6))],
             "force 'moon' is a second planet, after 'planet'",
         ),
-        (lambda m: m.set_environment(wind=mbs.Wind(height=(0.0, 1.0), east=(1.0, 2.0))), "2 heights but 1 velocities north"),
+        (lambda m: m.set_environment(wind=mbs.Wind((0.0, 1.0), (1.0, 2.0))), "north has 1 numbers, height has 2"),
+        (
+            lambda m: [m.set_environment(atmosphere=mbs.StandardAtmosphere()), m.add_force("air", mbs.Aerodynamics(
+                "ball", area=1.0, coefficients=mbs.Coefficients(distance=(0.0, 1.0), drag=(1.0, 2.0))
+            ))],
+            "give both, or neither",
+        ),
+        (
+            lambda m: m.add_force("air", mbs.Aerodynamics(
+                "ball", area=1.0, coefficients=mbs.Coefficients(alpha=(-10.0, 10.0), drag=(1.0, 2.0))
+            )),
+            "alpha: angles are in radians",
+        ),
         (
             lambda m: m.add_force("air", mbs.Aerodynamics(
                 "ball", area=1.0, coefficients=mbs.Coefficients(mach=(0.0, 1.0), alpha=(0.0, 1.0, 2.0), drag=(1.0, 2.0))

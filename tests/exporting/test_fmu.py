@@ -135,6 +135,36 @@ def test_a_state_can_be_kept_and_set_again(instance):
     assert go(0.1) == first
 
 
+@needs_compiler
+def test_a_run_that_ends_within_a_step(tmp_path):
+    """Names that FMI does not structure, the time of the end, and no derivatives that would be wrong."""
+    mech = mbs.Mechanism("fall", gravity=(0, 0, -10.0))
+    mech.add_body("ball", 1.0, inertia=(1, 1, 1))
+    mech.add_joint("left wheel", mbs.Prismatic((0, 0, 1)), "world", "ball")
+    mech.add_event("ground", mbs.JointReaches("left wheel", 0.0, direction="down"), mbs.Finish())
+    file = made(tmp_path / "fall.fmu", mech.build(), (np.array([1.0]), np.zeros(1)), dt=0.03)
+    from fmpy.validation import validate_fmu
+
+    assert validate_fmu(file) == []
+    said = fmpy.read_model_description(file)
+    assert said.modelExchange is None and not [v for v in said.modelVariables if v.name.startswith("der(")]
+    folder = tmp_path / "unzipped"
+    with zipfile.ZipFile(file) as archive:
+        archive.extractall(folder)
+    fmu = fmpy.fmi3.FMU3Slave(
+        guid=said.guid, unzipDirectory=str(folder), modelIdentifier="fall", instanceName="one",
+    )  # fmt: skip
+    fmu.instantiate()
+    fmu.enterInitializationMode()
+    fmu.exitInitializationMode()
+    _, ends, _, reached = fmu.doStep(0.0, 1.0)
+    assert ends and reached == pytest.approx(0.2**0.5, abs=1e-12)
+    place = next(v.valueReference for v in said.modelVariables if v.name.endswith("displacement"))
+    assert abs(fmu.getFloat64([place])[0]) < 1e-12
+    fmu.terminate()
+    fmu.freeInstance()
+
+
 @pytest.mark.slow
 @needs_compiler
 def test_the_solar_array_latches_as_in_a_study(tmp_path):
@@ -155,6 +185,8 @@ def test_the_solar_array_latches_as_in_a_study(tmp_path):
         ({"args": (np.zeros(3), np.zeros(2))}, r"args have the shapes \[\(3,\), \(2,\)\]; pass \(q, v\)"),
         ({"dt": 0.0}, "dt is 0.0"),
         ({"parameters": ("mass",)}, "the model has no parameter 'mass'"),
+        ({"parameters": ("lower.mass", "lower.mass")}, "'lower.mass' is a variable of the FMU already"),
+        ({"args": (np.array([np.nan, 0]), np.zeros(2))}, "numbers that are not finite"),
     ],
 )
 def test_what_makes_no_fmu_is_refused(tmp_path, change, says):

@@ -152,6 +152,52 @@ def test_choices_and_powers_in_c(tmp_path):
 
 
 @needs_compiler
+@pytest.mark.parametrize("kind", ["shared", "c"])
+def test_names_that_programs_have_already(tmp_path, kind):
+    """Of functions of C, of words of C++, of macros, and of what the library writes itself."""
+
+    def fn(v0, row, log, arrays, new, linux, _0):
+        return jnp.log(v0) + row * log + jnp.tan(arrays), new - linux + _0, jnp.ones(2)
+
+    args = np.array([[1.5, 2, 3, 0.4, 5, 6, 7]])
+    suffix = "so" if kind == "shared" else "c"
+    mbs.export(fn, tuple(args[0]), tmp_path / f"tan.{suffix}", kind=kind)
+    if kind == "c":
+        flags = ["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", "tan.so"]
+        subprocess.run(["cc", *flags, "tan.c", "-lm"], cwd=tmp_path, check=True)
+    wanted = [np.asarray(y)[None] for y in fn(*args[0])]
+    for found, y in zip(
+        called(tmp_path / "tan.so", "tan_", 1, args.T[:, :, None][:, :, 0], wanted), wanted, strict=True
+    ):
+        assert relative(found, y) < 1e-15
+
+
+@needs_compiler
+def test_numbers_at_their_limits_in_c(tmp_path):
+    """NaN, infinities, zeros with signs, numbers that no integer holds, integers that wrap around."""
+
+    def fn(x, k):
+        big = x * np.float32(1e10)
+        return (
+            jnp.sign(x), jnp.maximum(x, 0), jnp.minimum(x, -0.0), jax.lax.clamp(np.float32(2), x, np.float32(1)), big,
+            big.astype(jnp.int32), jnp.abs(big).astype(jnp.uint8), k * 1103515245 + 12345, -k * k, x - np.float32(-0.3),
+            jax.lax.integer_pow(x, 0), jnp.where(jnp.isfinite(x), np.float32(np.inf), x),
+        )  # fmt: skip
+
+    x = np.array([-np.inf, -3, -0.0, 0.0, 0.5, 7, np.inf, np.nan], np.float32)
+    k = np.array([0, 1, -1, 2**31 - 1, -(2**31), 46341, 99999, 3], np.int32)
+    mbs.export(fn, (x[0], k[0]), tmp_path / "it.c", kind="c")
+    mbs.export(fn, (x[0], k[0]), tmp_path / "own.so", kind="shared")
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", "it.so", "it.c", "-lm"], cwd=tmp_path, check=True)
+    like = [np.asarray(y) for y in jax.vmap(fn)(x, k)]
+    found, wanted = (called(tmp_path / f"{a}.so", a, 8, (x, k), like) for a in ("it", "own"))
+    for y, own in zip(found, wanted, strict=True):
+        assert y.dtype == own.dtype and np.array_equal(y, own, equal_nan=True)
+        if y.dtype.kind == "f":
+            assert np.array_equal(np.signbit(y[~np.isnan(y)]), np.signbit(own[~np.isnan(own)]))
+
+
+@needs_compiler
 def test_threads_may_call_it_at_once(tmp_path):
     model, q, v = pendulum()
     run = gradient(model)
@@ -207,8 +253,13 @@ def test_a_kernel_and_how_it_is_launched(tmp_path):
         ({"fn": 3}, "3 is not a function"),
         ({"args": np.zeros(2)}, "pass a tuple with an example of every argument"),
         ({"path": "none/x.so"}, "there is no folder 'none'"),
+        ({"path": "x.h"}, "a file 'x.h' is written beside it"),
+        ({"dt": 0.1}, "dt and parameters are for FMUs"),
+        ({"args": (object(),)}, "args must be arrays"),
+        ({"fn": lambda a, b: a}, "args do not fit the function"),
+        ({"fn": lambda a: a * 1j}, "there are numbers of the kind complex"),
         ({"path": "x"}, "the file needs a suffix, such as .so"),
-        ({"fn": lambda q: jnp.linalg.svd(jnp.outer(q, q))[1]}, "is not one program of rows: .* takes any function"),
+        ({"fn": lambda q: jnp.linalg.svd(jnp.outer(q, q))[1]}, "is not one program of rows: .* takes more functions"),
         ({"fn": lambda q: jax.lax.fori_loop(0, q[0].astype(int), lambda k, x: x + k, 0), "kind": "c"}, "has loops"),
         ({"fn": lambda q: jax.lax.scan(lambda c, x: (c + x, c), 0.0, q[0] * jnp.arange(90.0))[1], "kind": "c"}, "has loops"),
     ],

@@ -154,12 +154,14 @@ class TreeScene:
         return Scene(self.t, bodies, joints, masses, external, rates, sides, air, inertias)
 
     def inertias(self, masses: Mapping[str, tuple[Scalar, Vector3]]) -> dict[str, Symmetric3]:
-        """{body: inertia about its centre of mass, in body axes} of bodies with these masses."""
+        """{body: inertia about its centre of mass, in body axes} of bodies with these masses; of flexible ones before they
+        deform."""
         values, more, out = self.tree.values, self.tree.carried(), {}
-        for body, (mass, com) in masses.items():
+        for body in masses:
             own = RigidInertia.at_com(values[f"{body}.mass"], values[f"{body}.com"], values[f"{body}.inertia"])
             whole = own + more[body] if body in more else own
-            out[body] = whole.inertia - RigidInertia.at_com(mass, com, ZERO_SYMMETRIC).inertia
+            com = Vector3(*(safe_divide(x, whole.mass) for x in whole.moment))
+            out[body] = whole.inertia - RigidInertia.at_com(whole.mass, com, ZERO_SYMMETRIC).inertia
         return out
 
     def air(self, body: str, point: Vector3) -> Air:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -34,29 +35,28 @@ def written(
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<fmiModelDescription fmiVersion="3.0" modelName={quoteattr(name)} instantiationToken={quoteattr(token)}',
-        f'  generationTool="jaxmbs {version}" variableNamingConvention="structured">',
+        f'  generationTool="jaxmbs {version}" variableNamingConvention="{_convention(variables)}">',
     ]
     able = 'canGetAndSetFMUState="true" canSerializeFMUState="true"'
     if exchange:
         lines.append(f'  <ModelExchange modelIdentifier="{identifier}" {able} providesDirectionalDerivatives="true"/>')
     lines.append(
-        f'  <CoSimulation modelIdentifier="{identifier}" {able} canHandleVariableCommunicationStepSize="true" '
-        f'fixedInternalStepSize="{dt!r}"/>'
+        f'  <CoSimulation modelIdentifier="{identifier}" {able} canHandleVariableCommunicationStepSize="true"/>'
     )
     units = sorted({v.unit for v in variables if v.unit})
     if units:
         lines += ["  <UnitDefinitions>", *(f"    {_unit(u)}" for u in units), "  </UnitDefinitions>"]
+    lines.append('  <LogCategories><Category name="logStatusError"/></LogCategories>')
     lines.append(f'  <DefaultExperiment startTime="0" stepSize="{dt!r}"/>')
     lines.append("  <ModelVariables>")
     lines += [_variable(k, v) for k, v in enumerate(variables)]
     lines += ["  </ModelVariables>", "  <ModelStructure>"]
-    known = [str(k) for k, v in enumerate(variables) if v.kind in (INPUT, STATE)]
-    every = f'dependencies="{" ".join(known)}"'
-    lines += [f'    <Output valueReference="{k}"/>' for k, v in enumerate(variables) if v.causality == "output"]
+    for k, v in enumerate(variables):
+        if v.causality == "output":  # a state, which depends on itself alone
+            lines.append(f'    <Output valueReference="{k}" dependencies="{k if exchange else ""}"/>')
     rates = [k for k, v in enumerate(variables) if v.kind == RATE]
-    if exchange:
-        lines += [f'    <ContinuousStateDerivative valueReference="{k}" {every}/>' for k in rates]
-        lines += [f'    <InitialUnknown valueReference="{k}"/>' for k in rates]
+    lines += [f'    <ContinuousStateDerivative valueReference="{k}"/>' for k in rates]
+    lines += [f'    <InitialUnknown valueReference="{k}"/>' for k in rates]
     lines += ["  </ModelStructure>", "</fmiModelDescription>", ""]
     return "\n".join(lines)
 
@@ -75,6 +75,16 @@ def _variable(k: int, v: Variable) -> str:
         more += f" description={quoteattr(v.description)}"
     head = f'    <Float64 name={quoteattr(v.name)} valueReference="{k}" causality="{v.causality}" {more}'
     return f"{head}/>" if v.size == 1 else f'{head}><Dimension start="{v.size}"/></Float64>'
+
+
+_PART = r"[A-Za-z_]\w*(\[\d+\])?"
+
+
+def _convention(variables: list[Variable]) -> str:
+    """The naming convention of FMI that all names follow."""
+    one = rf"{_PART}(\.{_PART})*"
+    fits = all(re.fullmatch(rf"{one}|der\({one}\)", v.name, re.ASCII) for v in variables)
+    return "structured" if fits else "flat"
 
 
 _BASE = {

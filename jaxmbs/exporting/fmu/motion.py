@@ -5,6 +5,7 @@ The loop is that of `simulate`: what it carries from one iteration to the next i
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -52,9 +53,11 @@ class Motion(NamedTuple):
         found, _ = flow.derivative(self._phase(x), t, None)
         return self._x(found)
 
-    def slopes(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], dx: Any, dtau: Any) -> Any:
-        """The derivative of `rates` along dx and dtau."""
-        return jax.jvp(lambda x, tau: self.rates(t, x, tau, values), (x, tau), (dx, dtau))[1]
+    def slopes(
+        self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], dt: Any, dx: Any, dtau: Any, along: Mapping[str, Any]
+    ) -> Any:
+        """The derivative of `rates` along dt, dx, dtau, and `along` for the parameters."""
+        return jax.jvp(self.rates, (t, x, tau, dict(values)), (dt, dx, dtau, dict(along)))[1]
 
     def begin(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any]) -> tuple[RunState, Any]:
         """(the state of the loop before its first iteration, x after the samples at the start)."""
@@ -75,12 +78,18 @@ class Motion(NamedTuple):
         return state._replace(search=search, cell=none, into=zero, count=none, spare=spare)
 
     def iterate(self, t: Any, h: Any, state: RunState, tau: Any, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """(state, x, whether nothing more is left to compute, whether all numbers are finite) after one iteration of a
-        communication step that begins at t, with steps of length h."""
+        """(state, x, whether nothing more is left to compute, the time then, what is wrong) after one iteration of a
+        communication step that begins at t, with steps of length h. What is wrong: 0 nothing, 1 numbers are not finite,
+        2 the motion would pass a stop on which it rests, 3 a controller gave a value that a parameter cannot have,
+        4 constraints were violated when an event switched them on."""
         run = self._run(t, h, state.phase, tau, values, state.mode)
         run.watch.start(t, state.phase, state.mode)  # which finds the guards; their values are in the state
         new = run.iteration(state)
-        return new, self._x(new.phase), run.ended(new), finite(run.tree, new.phase)
+        refused = jnp.asarray(False) if new.samples is None else new.samples.refused
+        misplaced = functools.reduce(jnp.logical_or, new.misplaced, jnp.asarray(False))
+        wrong = jnp.where(misplaced, 4, jnp.where(refused, 3, jnp.where(new.stuck, 2, 0)))
+        wrong = jnp.where(finite(run.tree, new.phase), wrong, 1).astype(jnp.int32)
+        return new, self._x(new.phase), run.ended(new), new.t_done, wrong
 
     def changes(self) -> Changes:
         """What may be locked and switched."""

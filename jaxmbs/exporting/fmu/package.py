@@ -34,27 +34,34 @@ def written(
 ) -> list[Path]:
     """Write the FMU of a model that starts from args, its q and v."""
     checked(model, where)
-    if not 0 < dt < np.inf:
+    if not isinstance(dt, (int, float)) or not 0 < dt < np.inf:
         raise ModelError(f"{where}: dt is {dt!r}; pass the length of a step in seconds")
     shapes = [np.shape(x) for x in args]
     if shapes != [(model.nq,), (model.nv,)]:
         raise ModelError(
             f"{where}: args have the shapes {shapes}; pass (q, v) at the start, {(model.nq,)}, {(model.nv,)}"
         )
-    for name in parameters:
+    if not all(np.isfinite(np.asarray(x, float)).all() for x in args):
+        raise ModelError(f"{where}: args have numbers that are not finite; pass q and v at the start")
+    parameters = [parameters] if isinstance(parameters, str) else list(parameters)
+    states = {p.name for p in model.structure.states}
+    for k, name in enumerate(parameters):
         if name not in model.parameter_names:
             raise ModelError(f"{where}: the model has no parameter {name!r}")
+        if name in parameters[:k] or name in states:
+            raise ModelError(f"{where}: {name!r} is a variable of the FMU already; leave it out of the parameters")
     name = identifier(path.stem)
     motion = Motion(model, "rk4")
     variables = variables_of(model, np.concatenate([*(np.asarray(x, float) for x in args), motion.start]), parameters)
     with jax.enable_x64(True):
         programs = _programs(motion, parameters, where)
         exchange = "rates" in programs
+        variables = [v for v in variables if exchange or v.kind != RATE]
         sources = source_of(name, variables, programs, dt)
         objects = {k: compiling.object_file(shared.block(p)) for k, p in programs.items() if p.code}
-    token = hashlib.sha256("\n".join([sources, *(x.hex() for x in objects.values())]).encode()).hexdigest()
     version = importlib.metadata.version("jaxmbs")
-    xml = description.written(model.name, name, token, version, variables, exchange, dt)
+    xml = description.written(model.name, name, "@TOKEN@", version, variables, exchange, dt)
+    token = hashlib.sha256("\n".join([xml, sources, *(x.hex() for x in objects.values())]).encode()).hexdigest()
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         source, files = here / "fmu.c", []
@@ -63,11 +70,12 @@ def written(
             files.append(here / f"{k}.o")
             files[-1].write_bytes(code)
         library = here / f"{name}{shared.SUFFIX}"
-        shared.linked([source, *files], library, where)
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("modelDescription.xml", xml)
+        shared.linked([source, *files], library, where, "-fvisibility=hidden")
+        whole = here / "whole.fmu"
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("modelDescription.xml", xml.replace("@TOKEN@", token))
             archive.write(library, f"binaries/{_platform()}/{library.name}")
-    return [path]
+        return shared.placed({path: whole.read_bytes()})
 
 
 def variables_of(model: Model, x: np.ndarray, parameters: Sequence[str]) -> list[Variable]:
@@ -92,14 +100,21 @@ def variables_of(model: Model, x: np.ndarray, parameters: Sequence[str]) -> list
         out.append(Variable(name, STATE, offset, size, "output", unit, text, start))
         offset += size
     for k, v in enumerate(out[first:]):
-        unit = f"{v.unit}/s" if v.unit and "/s" not in v.unit else v.unit and f"{v.unit}2"
-        out.append(Variable(f"der({v.name})", RATE, v.offset, v.size, "local", unit, "", None, first + k))
+        out.append(
+            Variable(f"der({v.name})", RATE, v.offset, v.size, "local", _per_second(v.unit), "", None, first + k)
+        )
     return out
 
 
 def _name(name: str) -> str:
     """The name with its index at the end, as in FMI: mode_rate[0] for mode[0]_rate."""
     return re.sub(r"(\[\d+\])(\w+)$", r"\2\1", name)
+
+
+def _per_second(unit: str) -> str:
+    """The unit of the rate of a number with a unit."""
+    power = re.search(r"/s(\d*)$", unit)
+    return f"{unit[: power.start()]}/s{int(power[1] or 1) + 1}" if power else unit and f"{unit}/s"
 
 
 def _one_unit(unit: str) -> str:
@@ -130,8 +145,8 @@ def _programs(motion: Motion, parameters: Sequence[str], where: str) -> dict[str
         return leaves(motion.step(tree.unflatten(own)))
 
     def iterate(t: Any, h: Any, tau: Any, values: Any, *own: Any) -> Any:
-        new, x, ended, finite = motion.iterate(t, h, tree.unflatten(own), tau, known(values))
-        return [*leaves(new), x, new.cell, ended, finite]
+        new, x, ended, reached, wrong = motion.iterate(t, h, tree.unflatten(own), tau, known(values))
+        return [*leaves(new), x, new.cell, ended, reached, wrong]
 
     found = {
         "begin": program(begin, (f, x, tau, values), "fmu_begin", where),
@@ -144,11 +159,11 @@ def _programs(motion: Motion, parameters: Sequence[str], where: str) -> dict[str
     def rates(t: Any, x: Any, tau: Any, values: Any) -> Any:
         return motion.rates(t, x, tau, known(values))
 
-    def slopes(t: Any, x: Any, tau: Any, values: Any, dx: Any, dtau: Any) -> Any:
-        return motion.slopes(t, x, tau, known(values), dx, dtau)
+    def slopes(t: Any, x: Any, tau: Any, values: Any, dt: Any, dx: Any, dtau: Any, along: Any) -> Any:
+        return motion.slopes(t, x, tau, known(values), dt, dx, dtau, known(along))
 
     found["rates"] = program(rates, (f, x, tau, values), "fmu_rates", where)
-    found["slopes"] = program(slopes, (f, x, tau, values, x, tau), "fmu_slopes", where)
+    found["slopes"] = program(slopes, (f, x, tau, values, f, x, tau, values), "fmu_slopes", where)
     return found
 
 
@@ -156,7 +171,6 @@ def source_of(name: str, variables: list[Variable], programs: dict[str, Program]
     """The C source of the FMU: the programs, tables of the variables, and the functions of FMI."""
     inputs = sum(v.size for v in variables if v.kind == INPUT)
     states = sum(v.size for v in variables if v.kind == STATE)
-    forces = sum(v.size for v in variables if v.causality == "input")
     parts = ["#include <stdint.h>", "#include <string.h>"]
     for p in programs.values():
         parts.append(shared.definition(p, "static "))
@@ -169,18 +183,14 @@ def source_of(name: str, variables: list[Variable], programs: dict[str, Program]
     for v in variables:
         if v.start is not None:
             starts[v.kind][v.offset : v.offset + v.size] = np.ravel(v.start)
-    rates = [str(k) for k, v in enumerate(variables) if v.kind == RATE]
-    state_refs = [str(k) for k, v in enumerate(variables) if v.kind == STATE]
     parts += [
-        f"enum {{ INPUTS = {inputs}, FORCES = {forces}, STATES = {states}, VARIABLES = {len(variables)}, "
-        f"EXCHANGE = {int('rates' in programs)} }};",
+        f"enum {{ INPUTS = {inputs}, STATES = {states}, VARIABLES = {len(variables)} }};",
         "static const struct { int kind, offset, size; } variables[] = {" + table + "};",
         f"static const double start_u[] = {{{', '.join(map(repr, starts[INPUT].tolist())) or '0'}}};",
         f"static const double start_x[] = {{{', '.join(map(repr, starts[STATE].tolist()))}}};",
-        f"static const uint32_t state_variables[] = {{{', '.join(state_refs)}}};",
-        f"static const uint32_t rate_variables[] = {{{', '.join(rates)}}};",
         f"static const double longest_step = {float(dt)!r};",
         'static const char token[] = "@TOKEN@";',
+        f"#define EXCHANGE {int('rates' in programs)}",
         *_calls(programs, own),
         RUNTIME.read_text(encoding="utf-8"),
     ]
@@ -208,23 +218,19 @@ def _calls(programs: dict[str, Program], own: Sequence[Any]) -> list[str]:
         call("begin", "&t", "from", *given, *to("to"), "x"), "}",
         "static void loop_again(const Loop *from, Loop *to)", "{", call("again", *to("from"), *to("to")), "}",
         "static void loop_iterate(double t, double h, const double *u, const Loop *from, Loop *to, double *x,",
-        "    int32_t *cell, uint8_t *ended, uint8_t *finite)", "{", "    (void)u;",
-        call("iterate", "&t", "&h", *given, *to("from"), *to("to"), "x", "cell", "ended", "finite"), "}",
+        "    int32_t *cell, uint8_t *ended, double *reached, int32_t *wrong)", "{", "    (void)u;",
+        call("iterate", "&t", "&h", *given, *to("from"), *to("to"), "x", "cell", "ended", "reached", "wrong"), "}",
     ]  # fmt: skip
-    signature = "double t, const double *x, const double *u, double *dx"
-    sloped = "double t, const double *x, const double *u, const double *dx, const double *du, double *out"
     if "rates" in programs:
-        lines += [f"static void rates_of({signature})", "{", call("rates", "&t", "x", *given, "dx"), "}"]
-        lines += [f"static void slopes_of({sloped})", "{", call("slopes", "&t", "x", *given, "dx", "du", "out"), "}"]
-    else:
-        lines += [f"static void rates_of({signature}) {{ (void)t; (void)x; (void)u; memset(dx, 0, 8 * STATES); }}"]
-        lines += [
-            f"static void slopes_of({sloped})",
-            "{ (void)t; (void)x; (void)u; (void)dx; (void)du; memset(out, 0, 8 * STATES); }",
-        ]
+        also = [x.replace("u", "du", 1) for x in given]
+        lines += ["static void rates_of(double t, const double *x, const double *u, double *dx)", "{"]
+        lines += [call("rates", "&t", "x", *given, "dx"), "}"]
+        lines += ["static void slopes_of(double t, const double *x, const double *u, double dt, const double *dx,"]
+        lines += ["    const double *du, double *out)", "{"]
+        lines += [call("slopes", "&t", "x", *given, "&dt", "dx", *also, "out"), "}"]
     return lines
 
 
 def _platform() -> str:
-    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    machine = {"AMD64": "x86_64", "arm64": "aarch64", "i686": "x86"}.get(platform.machine(), platform.machine())
     return f"{machine}-{'darwin' if sys.platform == 'darwin' else 'linux'}"

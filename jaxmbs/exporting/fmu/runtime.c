@@ -10,10 +10,12 @@
 enum { OK = 0, WARNING = 1, DISCARD = 2, ERROR = 3, FATAL = 4 };
 enum { TIME = 0, INPUT = 1, STATE = 2, RATE = 3 };
 typedef void *Instance;
+typedef const char *Name;
 typedef uint32_t Reference;
 typedef void (*Logger)(void *environment, int status, const char *category, const char *message);
 
 typedef struct {
+    char token[sizeof token]; /* that of the FMU to which the numbers belong */
     double t, u[INPUTS + 1], x[STATES], dx[STATES];
     bool initialized, stale; /* whether initialization is over; whether dx is older than t, u and x */
     int now;                 /* which of the two states of the loop is valid */
@@ -28,13 +30,14 @@ typedef struct {
 
 static int said(Unit *unit, int status, const char *message)
 {
-    if (unit && unit->log) unit->log(unit->environment, status, "logStatus", message);
+    if (unit && unit->log) unit->log(unit->environment, status, "logStatusError", message);
     return status;
 }
 
 static void reset(Numbers *n)
 {
     memset(n, 0, sizeof *n);
+    memcpy(n->token, token, sizeof token);
     memcpy(n->u, start_u, sizeof(double) * INPUTS);
     memcpy(n->x, start_x, sizeof(double) * STATES);
     n->stale = true;
@@ -43,7 +46,7 @@ static void reset(Numbers *n)
 static Instance made(const char *given, void *environment, Logger log)
 {
     if (!given || strcmp(given, token) != 0) {
-        if (log) log(environment, ERROR, "logStatus", "the instantiation token is that of another FMU");
+        if (log) log(environment, ERROR, "logStatusError", "the instantiation token is that of another FMU");
         return NULL;
     }
     Unit *unit = malloc(sizeof *unit);
@@ -56,7 +59,9 @@ static Instance made(const char *given, void *environment, Logger log)
 
 static void refresh(Numbers *n)
 {
+#if EXCHANGE
     if (n->stale) rates_of(n->t, n->x, n->u, n->dx);
+#endif
     n->stale = false;
 }
 
@@ -176,7 +181,7 @@ NONE(uint32_t, UInt32)
 NONE(int64_t, Int64)
 NONE(uint64_t, UInt64)
 NONE(bool, Boolean)
-NONE(const char *, String)
+NONE(Name, String)
 
 /* What this FMU does not have: its description says so, and no importer calls these. */
 #define ABSENT(name, ...)                                                                                                   \
@@ -234,7 +239,8 @@ FMI int fmi3SerializeFMUState(Instance i, void *state, uint8_t *bytes, size_t ro
 
 FMI int fmi3DeserializeFMUState(Instance i, const uint8_t *bytes, size_t k, void **state)
 {
-    if (k != sizeof(Numbers)) return said(i, ERROR, "this is the state of another FMU");
+    if (k != sizeof(Numbers) || memcmp(bytes, token, sizeof token) != 0)
+        return said(i, ERROR, "this is the state of another FMU");
     if (!*state) *state = malloc(sizeof(Numbers));
     if (!*state) return said(i, ERROR, "there is no memory left");
     memcpy(*state, bytes, k);
@@ -244,22 +250,33 @@ FMI int fmi3DeserializeFMUState(Instance i, const uint8_t *bytes, size_t k, void
 FMI int fmi3GetDirectionalDerivative(Instance i, const Reference *unknowns, size_t nu, const Reference *knowns, size_t nk,
                                      const double *seed, size_t ns, double *out, size_t no)
 {
+#if EXCHANGE
     Unit *unit = i;
-    double dx[STATES] = {0}, du[INPUTS + 1] = {0}, slopes[STATES];
+    double dt = 0, dx[STATES] = {0}, du[INPUTS + 1] = {0}, slopes[STATES];
     for (size_t j = 0; j < nk; j++) {
-        const int kind = knowns[j] < VARIABLES ? variables[knowns[j]].kind : TIME;
-        if ((kind != STATE && kind != INPUT) || (kind == INPUT && variables[knowns[j]].offset >= FORCES) || j >= ns)
-            return said(unit, ERROR, "derivatives exist with respect to coordinates, rates and generalized forces");
-        (kind == STATE ? dx : du)[variables[knowns[j]].offset] = seed[j];
+        if (knowns[j] >= VARIABLES || variables[knowns[j]].kind == RATE)
+            return said(unit, ERROR, "derivatives exist with respect to time, inputs, parameters, coordinates and rates");
+        const int kind = variables[knowns[j]].kind, offset = variables[knowns[j]].offset, size = variables[knowns[j]].size;
+        if ((size_t)size > ns) return said(unit, ERROR, "there are too few seeds");
+        memcpy((kind == TIME ? &dt : kind == STATE ? dx : du) + offset, seed, sizeof(double) * (size_t)size);
+        seed += size;
+        ns -= (size_t)size;
     }
-    slopes_of(unit->n.t, unit->n.x, unit->n.u, dx, du, slopes);
+    slopes_of(unit->n.t, unit->n.x, unit->n.u, dt, dx, du, slopes);
     for (size_t j = 0; j < nu; j++) {
-        const int kind = unknowns[j] < VARIABLES ? variables[unknowns[j]].kind : TIME;
-        if ((kind != STATE && kind != RATE) || j >= no)
+        if (unknowns[j] >= VARIABLES || (variables[unknowns[j]].kind != STATE && variables[unknowns[j]].kind != RATE))
             return said(unit, ERROR, "derivatives exist of coordinates, rates and their derivatives");
-        out[j] = (kind == STATE ? dx : slopes)[variables[unknowns[j]].offset];
+        const int kind = variables[unknowns[j]].kind, offset = variables[unknowns[j]].offset, size = variables[unknowns[j]].size;
+        if ((size_t)size > no) return said(unit, ERROR, "there are too few places for the derivatives");
+        memcpy(out, (kind == STATE ? dx : slopes) + offset, sizeof(double) * (size_t)size);
+        out += size;
+        no -= (size_t)size;
     }
     return OK;
+#else
+    (void)unknowns; (void)nu; (void)knowns; (void)nk; (void)seed; (void)ns; (void)out; (void)no;
+    return said(i, ERROR, "an FMU for co-simulation alone has no directional derivatives");
+#endif
 }
 
 FMI int fmi3CompletedIntegratorStep(Instance i, bool unchanged, bool *event, bool *ends)
@@ -322,18 +339,25 @@ FMI int fmi3DoStep(Instance i, double t, double size, bool final, bool *event, b
     if (steps > 1e6) return said(unit, ERROR, "the communication step is longer than a million steps of the FMU");
     const int32_t cells = (int32_t)steps;
     int32_t cell = 0;
-    uint8_t ended = 0, finite = 1;
+    int32_t wrong = 0;
+    uint8_t ended = 0;
+    double end = t + size;
+    static const char *const reasons[] = {
+        "", "the state is no longer finite: shorten the steps, or check the inputs",
+        "the motion would pass a stop on which it rests", "a controller gave a value that a parameter cannot have",
+        "constraints were violated when an event switched them on",
+    };
     loop_again(&n->loop[n->now], &n->loop[!n->now]);
     n->now = !n->now;
     n->stale = true;
     for (int64_t turn = 0; cell < cells && !ended; turn++) {
         if (turn > 10 * (int64_t)cells + 10000)
             return said(unit, ERROR, "more events happen in this communication step than the FMU has room for");
-        loop_iterate(t, size / steps, n->u, &n->loop[n->now], &n->loop[!n->now], n->x, &cell, &ended, &finite);
+        loop_iterate(t, size / steps, n->u, &n->loop[n->now], &n->loop[!n->now], n->x, &cell, &ended, &end, &wrong);
         n->now = !n->now;
-        if (!finite) return said(unit, ERROR, "the state is no longer finite: shorten the steps, or check the inputs");
+        if (wrong) return said(unit, ERROR, reasons[wrong]);
     }
-    n->t = *reached = t + size;
+    n->t = *reached = ended ? end : t + size;
     *ends = ended;
     return OK;
 }

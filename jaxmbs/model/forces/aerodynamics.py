@@ -16,7 +16,7 @@ from jaxmbs.model.forces.surroundings import flow
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.spatial import ZERO3, Vector3
 from jaxmbs.spatial.known import ZERO, known
-from jaxmbs.spatial.scalar import Scalar, maximum, minimum, safe_divide, safe_sqrt, total, vanishes
+from jaxmbs.spatial.scalar import Scalar, safe_divide, safe_sqrt, total, vanishes, where
 
 AXES = ("mach", "alpha", "beta", "distance")
 FORCES = ("axial", "side", "normal", "drag", "lift", "roll", "pitch", "yaw")
@@ -75,11 +75,13 @@ class Aerodynamics(Force):
     """Aerodynamic force and moment on a body, at its reference point, from dynamic pressure, Mach number and the angles of
     the air relative to the body, in the atmosphere and the wind of the environment.
 
-    The force is pressure * area * (coefficient * multiplier + increment) for each coefficient, moments also times the
-    length; multiplier and increment are common to all forces, and to all moments. attitude: the axes in which the
+    The force is dynamic pressure * area * (coefficient * multiplier + increment) for each coefficient, moments also times
+    the length; multiplier and increment are common to all forces, and to all moments; damping has the multiplier of the
+    moments. attitude: the axes in which the
     coefficients are given, x forward and z down, in the body's frame. relative_to: another body, from which the axis
     `distance` of the tables is measured, between the origins of both bodies: for the interference of bodies that separate.
-    Tables have corners at their breakpoints, which runs do not locate: use short steps or a tolerance there.
+    Tables have corners at their breakpoints, which runs do not locate: use short steps or a tolerance there. The angle of
+    attack goes from -pi to pi: give both ends the same values if the body may fly backwards.
 
     >>> mech = mbs.Mechanism("ball", gravity=(0, 0, -9.81))
     >>> mech.add_point_mass("ball", 0.5)
@@ -117,6 +119,11 @@ class Aerodynamics(Force):
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
         own = {k.removeprefix(TABLE): x for k, x in p.items() if k.startswith(TABLE)}
+        if (own["distance"].shape[-1] > 1) is (self.relative_to is None):
+            raise ModelError(
+                "relative_to names the body from which the tables' `distance` is measured: give both, or neither; "
+                f"there are {own['distance'].shape[-1]} distances, and relative_to is {self.relative_to!r}"
+            )
         return self.coefficients.requirements(own)
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
@@ -132,13 +139,13 @@ class Aerodynamics(Force):
         """(force, moment, velocity of the reference point, angular velocity), in world axes."""
         air, R = scene.air, scene.rotation(self.body) @ p["attitude"]
         seen = flow(scene, self.body, p["reference"], R, air)
-        u, speed, across = seen.u, seen.speed, safe_sqrt(seen.u.x * seen.u.x + seen.u.z * seen.u.z)
+        forward, speed = seen.forward, seen.speed
+        across = safe_sqrt(forward.x * forward.x + forward.z * forward.z)
         at = {"mach": seen.mach, "alpha": seen.alpha, "beta": seen.beta, "distance": self._distance(scene)}
         c = self._found(p, at)
         load = 0.5 * air.density * p["area"]
         pressure, rates = load * (speed * speed), R.T @ seen.angular
-        forward = Vector3(*(safe_divide(x, speed) for x in u))
-        upward = Vector3(safe_divide(u.z, across), ZERO, -safe_divide(u.x, across))
+        upward = Vector3(safe_divide(forward.z, across), ZERO, -safe_divide(forward.x, across))
         body = Vector3(-c["axial"], c["side"], -c["normal"]) - forward * c["drag"] + upward * c["lift"]
         more = p["force_increment"]
         body = body * p["force_multiplier"] + Vector3(-more.x, more.y, -more.z)
@@ -161,7 +168,8 @@ class Aerodynamics(Force):
 
 def _shares(x: Scalar, points: Sequence[Scalar]) -> list[Scalar]:
     """How much each breakpoint counts at x: the sum over them, of values there, is linear in between."""
-    parts = [minimum(maximum((x - a) / (b - a), known(0.0)), known(1.0)) for a, b in itertools.pairwise(points)]
+    # with a slope at the breakpoints themselves, the one to their right
+    parts = [where(x >= b, 1.0, where(x >= a, (x - a) / (b - a), 0.0)) for a, b in itertools.pairwise(points)]
     return [a - b for a, b in zip([known(1.0), *parts], [*parts, known(0.0)], strict=True)]
 
 

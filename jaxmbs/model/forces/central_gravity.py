@@ -32,9 +32,8 @@ class CentralGravity(Force):
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         for body, (mass, com) in scene.masses.items():
             r = scene.point(body, com) - p["center"]
-            d = r.norm()
-            pull = -safe_divide(p["mu"] * mass, d * (d * d))
-            loads.force(body, r * pull, com)
+            i = safe_divide(1.0, r.norm())  # powers of the distance itself would leave the range of float32
+            loads.force(body, r * i * -(((p["mu"] * mass) * i) * i), com)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         energy: Scalar = ZERO

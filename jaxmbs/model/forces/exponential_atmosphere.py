@@ -7,12 +7,14 @@ from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Numbers
 from jaxmbs.model.forces.surroundings import Atmosphere, Gas
 from jaxmbs.model.given import Number
-from jaxmbs.spatial.scalar import Scalar, exp
+from jaxmbs.spatial.known import known
+from jaxmbs.spatial.scalar import Scalar, exp, maximum
 
 
 @element
 class ExponentialAtmosphere(Atmosphere):
-    """Density density exp(-(height - base_height)/scale_height), with the same speed of sound everywhere.
+    """The density is density * exp(-(height - base_height)/scale_height), at most exp(10) times that at the base height;
+    the speed of sound is the same everywhere.
 
     >>> mech = mbs.Mechanism("ball")
     >>> mech.set_environment(atmosphere=mbs.ExponentialAtmosphere(density=1.2, scale_height=8000.0))
@@ -24,5 +26,6 @@ class ExponentialAtmosphere(Atmosphere):
     sound: Number = field(Kind.POSITIVE, "m/s", "speed of sound", default=340.294)
 
     def gas(self, p: Numbers, height: Scalar) -> Gas:
-        density = p["density"] * exp(-((height - p["base_height"]) / p["scale_height"]))
+        fall = maximum((height - p["base_height"]) / p["scale_height"], known(-10.0))
+        density = p["density"] * exp(-fall)
         return Gas(density, density * (p["sound"] * p["sound"]) / 1.4, p["sound"])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+import numpy as np
+
+from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Loads, Numbers, Scene
@@ -11,7 +15,7 @@ from jaxmbs.model.forces.surroundings import Ground, Place
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.spatial import Symmetric3, Vector3
 from jaxmbs.spatial.known import ONE, ZERO
-from jaxmbs.spatial.scalar import Scalar, arctan2, cos, safe_divide, safe_sqrt, sin, sqrt
+from jaxmbs.spatial.scalar import Scalar, arctan2, cos, safe_divide, safe_sqrt, sin, sqrt, where
 
 EARTH = {"mu": 3.986004418e14, "radius": 6_378_137.0, "flattening": 1 / 298.257223563, "rate": 7.292115e-5}
 J2 = 1.0826298213e-3  # of WGS-84: -sqrt(5) times its normalised coefficient of degree 2
@@ -26,9 +30,10 @@ class Planet(Ground):
     and the rotation that heights, directions and the air refer to.
 
     The attraction of a body is that of its potential energy -mu m/d (1 - sum J_n (radius/d)^n P_n(z/d)) at its centre of
-    mass, plus the term of its inertia -mu/2 (tr J - 3 J_dd)/d³ (MacCullagh), so that energy is conserved exactly.
-    world axes do not rotate; attitude: planet axes at t = 0, z to the north pole and x to the prime meridian. `mbs.Earth`
-    makes the earth.
+    mass, plus the term of its inertia -mu/2 (tr J - 3 J_dd)/d³ (MacCullagh), so that energy is conserved exactly; of a
+    flexible body, the inertia is that before it deforms. Inside the planet the same formula goes on, and at its centre
+    nothing acts. World axes do not rotate; attitude: planet axes at t = 0, z to the north pole and x to the prime meridian.
+    `mbs.Earth` makes the earth.
 
     >>> mech = mbs.Mechanism("satellite")
     >>> mech.add_body("satellite", 100.0, inertia=(10.0, 20.0, 25.0))
@@ -50,46 +55,47 @@ class Planet(Ground):
     on_every_mass: ClassVar[bool] = True
     on_every_inertia: ClassVar[bool] = True
 
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        return {"flattening: pass a number below 1, such as 1/298.257 for the earth": p["flattening"] < 1}
+
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         R = p["attitude"]
         for body, (mass, com) in scene.masses.items():
-            r = R.T @ (scene.point(body, com) - p["center"])
-            d = r.norm()
-            pull = self._field(p, r, d) * mass
-            B = R.T @ scene.rotation(body)
-            J = scene.inertias[body].rotated(B)
-            Jr = J @ r
-            d2 = d * d
-            k = safe_divide(3.0 * p["mu"], d2 * d2 * d)
-            own = safe_divide(Jr @ r, d2)
-            pull += (r * (0.5 * _trace(J) - 2.5 * own) + Jr) * -k
+            e, i = self._direction(p, scene, body, com)
+            J = scene.inertias[body].rotated(R.T @ scene.rotation(body))
+            Je, k = J @ e, 3 * ((p["mu"] * i) * i * i)
+            pull = self._field(p, e, i) * mass
+            pull += (e * (0.5 * _trace(J) - 2.5 * (Je @ e)) + Je) * (-k * i)
             loads.force(body, R @ pull, com)
-            loads.moment(body, R @ (r.cross(Jr) * k))
+            loads.moment(body, R @ (e.cross(Je) * k))
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         energy: Scalar = ZERO
         for body, (mass, com) in scene.masses.items():
-            r = p["attitude"].T @ (scene.point(body, com) - p["center"])
-            d = r.norm()
-            s, harmonic = safe_divide(r.z, d), ONE
-            for n, J, P, _ in self._zonals(p, s):
-                harmonic = harmonic - J * _power(safe_divide(p["radius"], d), n) * P
+            e, i = self._direction(p, scene, body, com)
+            harmonic = ONE
+            for n, J, P, _ in self._zonals(p, e.z):
+                harmonic = harmonic - J * _power(p["radius"] * i, n) * P
             J = scene.inertias[body].rotated(p["attitude"].T @ scene.rotation(body))
-            spread = _trace(J) - 3 * safe_divide((J @ r) @ r, d * d)
-            energy -= safe_divide(p["mu"] * mass, d) * harmonic + safe_divide(0.5 * p["mu"] * spread, d * (d * d))
+            spread = _trace(J) - 3 * ((J @ e) @ e)
+            energy -= (p["mu"] * i) * (mass * harmonic + 0.5 * spread * (i * i))
         return energy
 
-    def _field(self, p: Numbers, r: Vector3, d: Scalar) -> Vector3:
-        """Acceleration of gravity [m/s²] at r, in planet axes."""
-        s = safe_divide(r.z, d)
-        along, across = -ONE, ZERO  # of the unit vectors to r and to the pole
-        for n, J, P, slope in self._zonals(p, s):
-            size = J * _power(safe_divide(p["radius"], d), n)
-            along = along + size * ((n + 1) * P + s * slope)
+    def _direction(self, p: Numbers, scene: Scene, body: str, com: Vector3) -> tuple[Vector3, Scalar]:
+        """(direction from the planet's centre to a body's centre of mass, in planet axes, one over the distance); powers of
+        the distance itself would leave the range of float32."""
+        r = p["attitude"].T @ (scene.point(body, com) - p["center"])
+        i = safe_divide(1.0, r.norm())
+        return r * i, i
+
+    def _field(self, p: Numbers, e: Vector3, i: Scalar) -> Vector3:
+        """Acceleration of gravity [m/s²], in planet axes."""
+        along, across = -ONE, ZERO  # of the unit vectors away from the centre and to the pole
+        for n, J, P, slope in self._zonals(p, e.z):
+            size = J * _power(p["radius"] * i, n)
+            along = along + size * ((n + 1) * P + e.z * slope)
             across = across - size * slope
-        g = safe_divide(p["mu"], d * d)
-        pole = Vector3(ZERO, ZERO, ONE)
-        return (r * safe_divide(along, d) + pole * across) * g
+        return (e * along + Vector3(ZERO, ZERO, ONE) * across) * ((p["mu"] * i) * i)
 
     def _zonals(self, p: Numbers, s: Scalar) -> list[tuple[int, Scalar, Scalar, Scalar]]:
         """(n, J_n, P_n(s), P_n'(s)) of the harmonics."""
@@ -105,7 +111,8 @@ class Planet(Ground):
         R = p["attitude"]
         r = R.T @ (x - p["center"])
         cosine, sine, height, w = self._latitude(p, r)
-        cx, cy = safe_divide(r.x, w), safe_divide(r.y, w)
+        safe = where(w > 0, w, 1.0)
+        cx, cy = where(w > 0, r.x / safe, 1.0), where(w > 0, r.y / safe, 0.0)  # at a pole, some direction
         up = Vector3(cosine * cx, cosine * cy, sine)
         east = Vector3(-cy, cx, ZERO)
         turning = Vector3(-r.y * p["rate"], r.x * p["rate"], ZERO)
@@ -151,19 +158,47 @@ def _trace(J: Symmetric3) -> Scalar:
 
 def Earth(
     *,
+    at: Vector | None = None,
     j2: bool = True,
     rotation: bool = True,
     oblate: bool = True,
     center: Vector = (0.0, 0.0, 0.0),
     attitude: Vector | Rows = (1.0, 0.0, 0.0, 0.0),
 ) -> Planet:
-    """The earth of WGS-84. j2: with its second zonal harmonic; rotation: whether it rotates, and carries the air; oblate:
-    an ellipsoid, else a sphere of the same equatorial radius; center [m], attitude: in world axes, at t = 0, see `Planet`.
+    """The earth of WGS-84.
 
-    >>> mbs.Earth(j2=False).zonals
-    (0.0,)
+    at: (latitude, longitude, height) [rad, rad, m] of the origin of the world, whose axes are then east, north and up at
+    t = 0; without it, center [m] and attitude say where the earth is in the world, see `Planet`. j2: with its second zonal
+    harmonic; rotation: whether it rotates, and carries the air; oblate: an ellipsoid, else a sphere of the same equatorial
+    radius. Raises ModelError for at that is not three numbers, or a latitude beyond a pole.
+
+    >>> kourou = mbs.Earth(at=(np.radians(5.2), np.radians(-52.8), 0.0))
+    >>> print(np.linalg.norm(kourou.center).round(-3))
+    6378000.0
     """
+    flattening = EARTH["flattening"] if oblate else 0.0
+    if at is not None:
+        if np.shape(at) != (3,) or not abs(at[0]) <= np.pi / 2 + 1e-9:
+            raise ModelError(f"Earth: at is {at!r}; pass latitude and longitude in radians, and the height in metres")
+        center, attitude = _laboratory(*map(float, at), flattening)
     return Planet(
-        EARTH["mu"], EARTH["radius"], EARTH["flattening"] if oblate else 0.0, EARTH["rate"] if rotation else 0.0,
-        (J2,) if j2 else (0.0,), center, attitude,
-    )  # fmt: skip
+        EARTH["mu"],
+        EARTH["radius"],
+        flattening,
+        EARTH["rate"] if rotation else 0.0,
+        (J2,) if j2 else (0.0,),
+        center,
+        attitude,
+    )
+
+
+def _laboratory(f: float, L: float, height: float, flattening: float) -> tuple[Any, Any]:
+    """(centre, attitude) of the earth in the axes east, north, up of a point."""
+    e2 = flattening * (2 - flattening)
+    N = EARTH["radius"] / (1 - e2 * np.sin(f) ** 2) ** 0.5
+    out = (N + height) * np.cos(f)
+    x = np.array([out * np.cos(L), out * np.sin(L), (N * (1 - e2) + height) * np.sin(f)])
+    east = np.array([-np.sin(L), np.cos(L), 0.0])
+    up = np.array([np.cos(f) * np.cos(L), np.cos(f) * np.sin(L), np.sin(f)])
+    R = np.array([east, np.cross(up, east), up])
+    return tuple((-R @ x).tolist()), tuple(map(tuple, R.tolist()))

@@ -43,9 +43,10 @@ PRESSURES = _pressures()
 
 @element
 class StandardAtmosphere(Atmosphere):
-    """The U.S. Standard Atmosphere of 1976 [NASA-TM-X-74335]: seven layers up to 86 km, above these the logarithm of the
-    density linear between the heights of its table, up to 1000 km; there is less and less above. Pressure and speed of
-    sound remain those of a gas at 186.87 K above 86 km. Below the ground, the lowest layer goes on.
+    """The U.S. Standard Atmosphere of 1976 [NASA-TM-X-74335]: seven layers up to 86 km; above these the logarithm of the
+    density is linear between printed heights up to 1000 km, within 8 % of the standard between them, and beyond, the density
+    falls with a scale height of 268 km. Above 86 km, pressure and speed of sound are those of a gas of that density at
+    186.95 K. Below sea level the lowest layer goes on to -5 km, and nothing changes further down.
 
     >>> mech = mbs.Mechanism("ball")
     >>> mech.set_environment(atmosphere=mbs.StandardAtmosphere(density_factor=1.1))
@@ -74,7 +75,7 @@ class StandardAtmosphere(Atmosphere):
         beyond = z > TOP
         logarithm = known(math.log(UPPER[0][1]))
         for (a, x), (b, y) in itertools.pairwise(UPPER):
-            part = minimum(maximum((z - 1e3 * a) / (1e3 * (b - a)), known(0.0)), known(1.0))
+            part = where(z >= 1e3 * b, 1.0, where(z >= 1e3 * a, (z - 1e3 * a) / (1e3 * (b - a)), 0.0))
             logarithm = logarithm + part * math.log(y / x)
         last = UPPER[-1][0] * 1e3
         logarithm = logarithm - maximum(z - last, known(0.0)) / 268e3  # scale height [m] at 1000 km

@@ -8,7 +8,9 @@ from jaxmbs.model.fields import element
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, arctan2, safe_sqrt
+from jaxmbs.spatial.scalar import Scalar, arctan2, safe_divide, safe_sqrt
+
+ALWAYS = "{name!r} is part of the environment, which cannot be switched off; make its numbers zero instead"
 
 
 @components
@@ -37,13 +39,13 @@ class Air:
 
 @components
 class Flow:
-    """The air seen from a body. velocity, angular: of its reference point and of the body, in world axes; u: velocity
-    relative to the air, in the axes of its coefficients, x forward and z down; speed [m/s]; mach; alpha, beta [rad]: angles
-    of attack and sideslip."""
+    """The air seen from a body. velocity, angular: of its reference point and of the body, in world axes; forward: direction
+    of the velocity relative to the air, in the axes of its coefficients, x forward and z down, zero at rest; speed [m/s];
+    mach; alpha, beta [rad]: angles of attack and sideslip."""
 
     velocity: Vector3
     angular: Vector3
-    u: Vector3
+    forward: Vector3
     speed: Scalar
     mach: Scalar
     alpha: Scalar
@@ -54,9 +56,10 @@ def flow(scene: Scene, body: str, reference: Vector3, R: Matrix3, air: Air) -> F
     """The flow at a point of a body; R: from the axes of its coefficients to the world."""
     velocity = scene.velocity(body, reference)
     u = R.T @ (velocity - air.velocity)
-    speed, across = u.norm(), safe_sqrt(u.x * u.x + u.z * u.z)
-    angles = arctan2(u.z, u.x), arctan2(u.y, across)
-    return Flow(velocity, scene.angular(body), u, speed, speed / air.sound, *angles)
+    speed = u.norm()
+    e = Vector3(*(safe_divide(x, speed) for x in u))
+    angles = arctan2(e.z, e.x), arctan2(e.y, safe_sqrt(e.x * e.x + e.z * e.z))
+    return Flow(velocity, scene.angular(body), e, speed, speed / air.sound, *angles)
 
 
 class Gas(NamedTuple):
@@ -69,7 +72,7 @@ class Gas(NamedTuple):
 
 @element
 class Surround(Force):
-    """Base of elements that apply no loads themselves, but are around the bodies."""
+    """Base of elements that apply no loads themselves, but are around the bodies; they cannot be switched off."""
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         pass

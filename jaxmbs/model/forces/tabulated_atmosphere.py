@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxmbs.model import profiles
-from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Numbers
@@ -31,12 +30,8 @@ class TabulatedAtmosphere(Atmosphere):
     density_factor: Number = field(Kind.NOT_NEGATIVE, "", "by which density and pressure are multiplied", default=1.0)
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
-        if p["sound"].shape[-1] != p["height"].shape[-1]:
-            raise ModelError(
-                f"{p['height'].shape[-1]} heights but {p['sound'].shape[-1]} speeds of sound; give one for each"
-            )
         return {
-            **profiles.requirements(p, "height", "density"),
+            **profiles.same_length(p, "height", "density", "sound"),
             "density: pass numbers greater than zero": (p["density"] > 0).all(-1),
             "sound: pass numbers greater than zero": (p["sound"] > 0).all(-1),
         }

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxmbs.model import profiles
-from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Numbers
@@ -31,11 +30,7 @@ class Wind(AirMotion):
     factor: Number = field(Kind.NUMBER, "", "by which the velocities are multiplied", default=1.0)
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
-        n = p["height"].shape[-1]
-        for name in ("east", "north"):
-            if p[name].shape[-1] != n:
-                raise ModelError(f"{n} heights but {p[name].shape[-1]} velocities {name}; give one for each")
-        return profiles.requirements(p, "height", "east")
+        return profiles.same_length(p, "height", "east", "north")
 
     def velocity(self, p: Numbers, height: Scalar, t: Scalar) -> Vector3:
         passed = tuple(height >= x for x in p["height"])

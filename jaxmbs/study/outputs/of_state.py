@@ -210,10 +210,8 @@ class Flight(OfState):
         roles = {f.element.role for f in model.structure.forces}
         needed = {"latitude": "planet", "longitude": "planet", "mach": "atmosphere", "dynamic_pressure": "atmosphere"}
         if self.part in needed and needed[self.part] not in roles:
-            yield (
-                "part",
-                f"there is no {needed[self.part]}; add a force element of that kind, or measure something else",
-            )
+            own = needed[self.part]
+            yield "part", f'the mechanism has no {own}; add one to [[mechanism.forces]], named "{own}"'
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
         return state.flight(self.body)[self.part], True
