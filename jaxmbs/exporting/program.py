@@ -80,10 +80,10 @@ def program(fn: Callable[..., Any], args: Sequence[Any], name: str, where: str, 
     if why := lacking():
         raise ModelError(f"{where}: {why}")
     leaves, tree = jax.tree_util.tree_flatten(tuple(args))
-    try:
-        shapes = [jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in leaves]
-    except TypeError as error:
-        raise ModelError(f"{where}: args must be arrays or pytrees of them: {error}") from None
+    for x in leaves:
+        if not hasattr(x, "dtype") and not isinstance(x, (bool, int, float, complex)):
+            raise ModelError(f"{where}: args must be arrays or pytrees of them; there is {x!r}")
+    shapes = [jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in leaves]
     try:
         inspect.signature(fn).bind(*args)
     except ValueError:  # a function without a signature

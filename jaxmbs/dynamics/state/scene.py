@@ -148,7 +148,7 @@ class TreeScene:
         external = self._evaluated(name, element, sides) if isinstance(element, External) else ()
         rates = _items(self.v, slice(0, self.tree.structure.nv)) if isinstance(element, External) else ()
         joints = {name: self.joint(name) for name in (getattr(element, f) for f in element.joints)}
-        air = self.air(element.body, self.tree.values[f"{name}.reference"]) if element.in_air else ()
+        air = self.air(getattr(element, "body", WORLD), self.tree.values[f"{name}.reference"]) if element.in_air else ()
         inertias = self.inertias(masses) if element.on_every_inertia else ()
         bodies = {b: self.body(b) for b in sorted(named)}
         return Scene(self.t, bodies, joints, masses, external, rates, sides, air, inertias)
@@ -172,7 +172,9 @@ class TreeScene:
     def flight(self, body: str) -> dict[str, Scalar]:
         """The flight condition of a body (`FlightCondition`): at the reference point of the first aerodynamics that acts on
         it, in the axes of its coefficients; without these at the origin of the body, in its axes."""
-        acting = [f.name for f in self.tree.structure.forces if f.element.in_air and f.element.body == body]
+        acting = [
+            f.name for f in self.tree.structure.forces if f.element.in_air and body == getattr(f.element, "body", "")
+        ]
         values, own = self.tree.values, self.around(body)
         point, turned = (
             (values[f"{acting[0]}.reference"], values[f"{acting[0]}.attitude"]) if acting else (ZERO3, IDENTITY3)

@@ -62,9 +62,11 @@ class Coefficients(Element):
                     f"{name}: {p[name].shape[-1]} numbers; pass one, or {whole} for the breakpoints "
                     + " x ".join(f"{n} {axis}" for axis, n in sizes.items() if n > 1)
                 )
-        return {
-            f"{axis}: the breakpoints must increase": (p[axis][..., 1:] > p[axis][..., :-1]).all(-1) for axis in AXES
-        }
+        rules = {f"{a}: the breakpoints must increase": (p[a][..., 1:] > p[a][..., :-1]).all(-1) for a in AXES}
+        for axis, most in (("alpha", np.pi), ("beta", np.pi / 2)):
+            said = f"{axis}: angles are in radians, between {-most:.4f} and {most:.4f}"
+            rules[said] = (abs(p[axis]) <= most + 1e-6).all(-1)
+        return rules
 
 
 TABLES = (*FORCES, "roll_damping", "pitch_damping", "yaw_damping")
@@ -77,11 +79,11 @@ class Aerodynamics(Force):
 
     The force is dynamic pressure * area * (coefficient * multiplier + increment) for each coefficient, moments also times
     the length; multiplier and increment are common to all forces, and to all moments; damping has the multiplier of the
-    moments. attitude: the axes in which the
-    coefficients are given, x forward and z down, in the body's frame. relative_to: another body, from which the axis
-    `distance` of the tables is measured, between the origins of both bodies: for the interference of bodies that separate.
-    Tables have corners at their breakpoints, which runs do not locate: use short steps or a tolerance there. The angle of
-    attack goes from -pi to pi: give both ends the same values if the body may fly backwards.
+    moments. attitude: the axes in which the coefficients are given, x forward and z down, in the body's frame. relative_to:
+    another body, from which the axis `distance` of the tables is measured, between the origins of both bodies: for the
+    interference of bodies that separate. Tables have corners at their breakpoints, which runs do not locate: use short
+    steps or a tolerance there. The angle of attack goes from -pi to pi: give both ends the same values if the body may fly
+    backwards.
 
     >>> mech = mbs.Mechanism("ball", gravity=(0, 0, -9.81))
     >>> mech.add_point_mass("ball", 0.5)

@@ -33,7 +33,8 @@ class CentralGravity(Force):
         for body, (mass, com) in scene.masses.items():
             r = scene.point(body, com) - p["center"]
             i = safe_divide(1.0, r.norm())  # powers of the distance itself would leave the range of float32
-            loads.force(body, r * i * -(((p["mu"] * mass) * i) * i), com)
+            pull = -(((p["mu"] * mass) * i) * i) * i
+            loads.force(body, r * pull, com)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         energy: Scalar = ZERO

@@ -178,9 +178,10 @@ def Earth(
     """
     flattening = EARTH["flattening"] if oblate else 0.0
     if at is not None:
-        if np.shape(at) != (3,) or not abs(at[0]) <= np.pi / 2 + 1e-9:
+        place = np.asarray(at, float)
+        if place.shape != (3,) or not abs(place[0]) <= np.pi / 2 + 1e-9:
             raise ModelError(f"Earth: at is {at!r}; pass latitude and longitude in radians, and the height in metres")
-        center, attitude = _laboratory(*map(float, at), flattening)
+        center, attitude = _laboratory(float(place[0]), float(place[1]), float(place[2]), flattening)
     return Planet(
         EARTH["mu"],
         EARTH["radius"],
