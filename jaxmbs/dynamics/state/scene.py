@@ -228,9 +228,8 @@ class Environment(NamedTuple):
         """What is around the point x of the world; without a planet, over the flat ground z = 0."""
         if self.planet is not None:
             return self.planet[0].place(self.planet[1], t, x)
-        return Place(
-            x.z, *(Vector3(*axis) for axis in ((ZERO, ZERO, ONE), (ONE, ZERO, ZERO), (ZERO, ONE, ZERO))), ZERO3
-        )
+        up, east, north = Vector3(ZERO, ZERO, ONE), Vector3(ONE, ZERO, ZERO), Vector3(ZERO, ONE, ZERO)
+        return Place(x.z, up, east, north, ZERO3)
 
 
 def _air(around: Environment, t: Scalar, x: Vector3) -> Air:
