@@ -1,8 +1,8 @@
 """python -m benchmarks.air: what air costs, beside the motion of a free body.
 
-A free body moves for a second in 100 steps of "rk4", without air and with aerodynamics from tables over Mach number and angle of
-attack, 4,096 instances in one call of `mbs.jit`, in alternation. The forces are compared with those by an interpolation
-of SciPy.
+A free body moves for a second in 100 steps of "rk4", without air and with aerodynamics from tables over Mach number and
+angle of attack, 4,096 instances in one call of `mbs.jit`, in alternation. The forces are compared with those by an
+interpolation of SciPy.
 """
 
 from __future__ import annotations
