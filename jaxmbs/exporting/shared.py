@@ -80,7 +80,7 @@ def linked(files: list[Path], path: Path, where: str, *flags: str) -> None:
         command = [*compiler(), "-O2", "-fPIC", "-shared", *flags, "-o", str(path), *map(str, files), "-lm"]
     except ModelError as error:
         raise ModelError(f"{where}: {error}") from None
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
     if done.returncode:
         raise ModelError(f"{where}: {shlex.join(command[:1])} failed: {done.stderr.strip()[-1000:]}")
 

@@ -61,7 +61,7 @@ def test_own_elements_are_full_citizens(lid):
     [
         ("strength = 0.02", "strenght = 0.02", "mechanism.forces[0].strenght", 'did you mean "strength"?'),
         ("strength = 0.02", "strength = -0.02", "mechanism.forces[0].strength", "got -0.02"),
-        ('type = "magnet"', 'type = "magnets"', "mechanism.forces[0].type", 'did you mean "magnet"?'),
+        ('type = "magnet"', 'type = "magnets"', "mechanism.forces[0].type", 'did you mean "magnet"'),
         ('"magnetic_elements.py"', '"../magnetic_elements.py"', "modules[0]", "beside this one"),
         ('"magnetic_elements.py"', '"magnetic.py"', "modules[0]", "cannot be read from the folder of the file"),
         ('["magnetic_elements.py"]', '"magnetic_elements.py"', "modules", "list of file names"),
