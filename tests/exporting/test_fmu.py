@@ -55,7 +55,7 @@ def test_co_simulation_is_our_own_motion(tmp_path, model, start):
 @needs_compiler
 def test_model_exchange_parameters_and_start_values(tmp_path):
     model, _, _ = pendulum()
-    file = made(tmp_path / "pendulum.fmu", model, START, dt=0.01, parameters=("lower.mass", "lower.com"))
+    file = made(tmp_path / "pendulum.fmu", model, START, dt=0.01, parameters=("lower.com", "lower.mass"))
     names = [x.name for x in model.coordinates]
     given = {"fmi_type": "ModelExchange", "solver": "CVode", "relative_tolerance": 1e-10, "stop_time": 1.0}
     changed = {"lower.mass": 3.0, "elbow.angle": 0.5}
