@@ -57,7 +57,7 @@ def source(program: Program, header: str, where: str) -> str:
                 own = program.arguments[given]
                 names.update({(node.source, j): _entry(own, j) for j in node.wanted})
             else:
-                names.update({(node.source, j): number(given.reshape(-1)[j]) for j in node.wanted})
+                names.update({(node.source, j): _plain(given.reshape(-1)[j]) for j in node.wanted})
         elif isinstance(node, Piece):
             reads = dict(zip(node.chunk.reads, node.reads, strict=True))
             for o in node.chunk.operations:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -48,10 +49,12 @@ def beside(path: Path, suffix: str, where: str) -> Path:
 def placed(files: Mapping[Path, bytes]) -> list[Path]:
     """Write files, each at once in the place of the old one, which a program may have loaded."""
     for path, content in files.items():
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}", delete=False) as file:
-            file.write(content)
-        os.chmod(file.name, 0o755 if path.suffix == SUFFIX else 0o644)
-        os.replace(file.name, path)
+        partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+        try:
+            partial.write_bytes(content)
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
     return list(files)
 
 

@@ -10,22 +10,14 @@ from jaxmbs.spatial.known import ONE
 from jaxmbs.spatial.scalar import Scalar, maximum, minimum, total, where
 
 
-def same_length(p: Mapping[str, Any], over: str, *fields: str) -> Mapping[str, Any]:
-    """What must hold of tables over increasing numbers. Raises ModelError for tables that differ in length from these."""
+def requirements(p: Mapping[str, Any], over: str = "times", *fields: str) -> Mapping[str, Any]:
+    """What must hold of profiles, the numbers of the fields ("values" if none is named) at those of the field `over`. Raises
+    ModelError if they differ in length."""
     n = p[over].shape[-1]
-    for name in fields:
+    for name in fields or ("values",):
         if p[name].shape[-1] != n:
             raise ModelError(f"{name} has {p[name].shape[-1]} numbers, {over} has {n}; give them the same number")
     return {f"{over}: the numbers must increase": (p[over][..., 1:] > p[over][..., :-1]).all(-1)}
-
-
-def requirements(p: Mapping[str, Any], over: str = "times", of: str = "values") -> Mapping[str, Any]:
-    """What must hold of a profile, the numbers of the field `of` at those of the field `over`. Raises ModelError if these
-    differ in length."""
-    x, y = p[over], p[of]
-    if x.shape[-1] != y.shape[-1]:
-        raise ModelError(f"{x.shape[-1]} {over} but {y.shape[-1]} {of}; give one of the {of} for each of the {over}")
-    return {f"the {over} of the profile must increase": (x[..., 1:] > x[..., :-1]).all(-1)}
 
 
 def piecewise_linear(

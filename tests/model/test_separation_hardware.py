@@ -63,9 +63,9 @@ def test_the_speed_after_a_connector_and_its_derivatives():
 
 
 def test_a_connector_needs_an_increasing_table():
-    with pytest.raises(mbs.ModelError, match="2 extensions but 3 forces"):
+    with pytest.raises(mbs.ModelError, match="forces has 3 numbers, extensions has 2"):
         slider(plug(extensions=(0.0, 0.1)))
-    with pytest.raises(mbs.ModelError, match="the extensions of the profile must increase"):
+    with pytest.raises(mbs.ModelError, match="extensions: the numbers must increase"):
         slider(plug(extensions=(0.0, 0.2, 0.1)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -153,15 +153,14 @@ class TreeScene:
         bodies = {b: self.body(b) for b in sorted(named)}
         return Scene(self.t, bodies, joints, masses, external, rates, sides, air, inertias)
 
-    def inertias(self, masses: Mapping[str, tuple[Scalar, Vector3]]) -> dict[str, Symmetric3]:
-        """{body: inertia about its centre of mass, in body axes} of bodies with these masses; of flexible ones before they
-        deform."""
-        values, more, out = self.tree.values, self.tree.carried(), {}
-        for body in masses:
-            own = RigidInertia.at_com(values[f"{body}.mass"], values[f"{body}.com"], values[f"{body}.inertia"])
-            whole = own + more[body] if body in more else own
-            com = Vector3(*(safe_divide(x, whole.mass) for x in whole.moment))
-            out[body] = whole.inertia - RigidInertia.at_com(whole.mass, com, ZERO_SYMMETRIC).inertia
+    def inertias(self, bodies: Iterable[str]) -> dict[str, Symmetric3]:
+        """{body: inertia about its centre of mass, in body axes}, with what elements add to it; of flexible bodies before
+        they deform."""
+        values, out = self.tree.values, {body: self.tree.values[f"{body}.inertia"] for body in bodies}
+        for body, more in self.tree.carried().items():
+            own = RigidInertia.at_com(values[f"{body}.mass"], values[f"{body}.com"], values[f"{body}.inertia"]) + more
+            com = Vector3(*(safe_divide(x, own.mass) for x in own.moment))
+            out[body] = own.inertia - RigidInertia.at_com(own.mass, com, ZERO_SYMMETRIC).inertia
         return out
 
     def air(self, body: str, point: Vector3) -> Air:
@@ -183,25 +182,19 @@ class TreeScene:
         air = _air(around, self.t, x)
         seen = flow(own, body, point, own.rotation(body) @ turned, air)
         planet = around.planet
-        there = (ZERO, ZERO) if planet is None else planet[0].geodetic(planet[1], self.t, x)[1:]
-        found = {
-            "height": air.height,
-            "latitude": there[0],
-            "longitude": there[1],
-            "airspeed": seen.speed,
-            "mach": seen.mach,
-        }
-        found |= {"dynamic_pressure": 0.5 * air.density * (seen.speed * seen.speed), "density": air.density}
-        return found | {"angle_of_attack": seen.alpha, "sideslip": seen.beta}
+        north, east = (ZERO, ZERO) if planet is None else planet[0].geodetic(planet[1], self.t, x)[1:]
+        return {
+            "height": air.height, "latitude": north, "longitude": east, "airspeed": seen.speed, "mach": seen.mach,
+            "dynamic_pressure": 0.5 * air.density * (seen.speed * seen.speed), "density": air.density,
+            "angle_of_attack": seen.alpha, "sideslip": seen.beta,
+        }  # fmt: skip
 
     def _environment(self) -> Environment:
         """What the mechanism declares of its environment, with its numbers."""
         s = self.tree.structure
-        roles = {f.element.role: (f.element, self._numbers(f.name)) for f in s.forces if f.element.role}
+        own = [f for f in s.forces if f.element.role]
+        roles = {f.element.role: (f.element, self.tree.values.of(f.name, f.element.numbers)) for f in own}
         return Environment(*(roles.get(role) for role in Environment._fields))
-
-    def _numbers(self, name: str) -> Numbers:
-        return _own_numbers(self.tree, f"{name}.")
 
     def _evaluated(self, name: str, element: External, sides: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """The values of a user's fn(model, t, q, v) and of its switching surfaces."""
@@ -288,15 +281,12 @@ def elements(scene: TreeScene, mode: Mode | None) -> list[tuple[str, Element, Nu
     """(name, element, numbers, scene, switch) of every force element; the switch is True without a mode."""
     out = []
     for k, f in enumerate(scene.tree.structure.forces):
-        numbers = _own_numbers(scene.tree, f"{f.name}.")
+        prefix = f"{f.name}."
+        numbers = {n[len(prefix) :]: scene.tree.values[n] for n in _names(scene.tree.structure, prefix)}
         sides = () if mode is None or mode.sides is None else mode.sides.of(k)
         on = True if mode is None or mode.force is None else mode.force[k]
         out.append((f.name, f.element, numbers, scene.of(f.name, f.element, sides), on))
     return out
-
-
-def _own_numbers(tree: Tree, prefix: str) -> Numbers:
-    return {n[len(prefix) :]: tree.values[n] for n in _names(tree.structure, prefix)}
 
 
 @functools.lru_cache(maxsize=4096)

@@ -44,9 +44,9 @@ PRESSURES = _pressures()
 @element
 class StandardAtmosphere(Atmosphere):
     """The U.S. Standard Atmosphere of 1976 [NASA-TM-X-74335]: seven layers up to 86 km; above these the logarithm of the
-    density is linear between printed heights up to 1000 km, within 8 % of the standard between them, and beyond, the density
-    falls with a scale height of 268 km. Above 86 km, pressure and speed of sound are those of a gas of that density at
-    186.95 K. Below sea level the lowest layer goes on to -5 km, and nothing changes further down.
+    density is linear between printed heights up to 1000 km, which is not the standard's own curve between them, and beyond,
+    the density falls with a scale height of 268 km. Above 86 km, pressure and speed of sound are those of a gas of that
+    density at 186.95 K. Below sea level the lowest layer goes on to -5 km, and nothing changes further down.
 
     >>> mech = mbs.Mechanism("ball")
     >>> mech.set_environment(atmosphere=mbs.StandardAtmosphere(density_factor=1.1))

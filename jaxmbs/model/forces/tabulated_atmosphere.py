@@ -31,7 +31,7 @@ class TabulatedAtmosphere(Atmosphere):
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
         return {
-            **profiles.same_length(p, "height", "density", "sound"),
+            **profiles.requirements(p, "height", "density", "sound"),
             "density: pass numbers greater than zero": (p["density"] > 0).all(-1),
             "sound: pass numbers greater than zero": (p["sound"] > 0).all(-1),
         }

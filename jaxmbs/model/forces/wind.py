@@ -30,7 +30,7 @@ class Wind(AirMotion):
     factor: Number = field(Kind.NUMBER, "", "by which the velocities are multiplied", default=1.0)
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
-        return profiles.same_length(p, "height", "east", "north")
+        return profiles.requirements(p, "height", "east", "north")
 
     def velocity(self, p: Numbers, height: Scalar, t: Scalar) -> Vector3:
         passed = tuple(height >= x for x in p["height"])

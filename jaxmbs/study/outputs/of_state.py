@@ -23,14 +23,14 @@ from jaxmbs.spatial.scalar import total
 from jaxmbs.study import units
 from jaxmbs.study.outputs.base import Output, Scalar
 
+if TYPE_CHECKING:
+    from jaxmbs.dynamics.state.scene import TreeScene
+    from jaxmbs.model import Mode, Model
+
 FLIGHT = {  # what it measures
     "height": "length", "latitude": "angle", "longitude": "angle", "airspeed": "velocity", "mach": "number",
     "dynamic_pressure": "pressure", "angle_of_attack": "angle", "sideslip": "angle",
 }  # fmt: skip
-
-if TYPE_CHECKING:
-    from jaxmbs.dynamics.state.scene import TreeScene
-    from jaxmbs.model import Mode, Model
 
 
 @element
