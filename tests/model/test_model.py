@@ -125,7 +125,7 @@ ERRORS = {
         add_force(lambda: mbs.Thruster("bob", direction=(0, 0, 3))), "coil", "direction", "length 3",
     ),
     "thrust profile of unequal lengths": (
-        add_force(lambda: mbs.Thruster("bob", times=(0, 1), values=(1,))), "coil", "2 times", "1 values",
+        add_force(lambda: mbs.Thruster("bob", times=(0, 1), values=(1,))), "coil", "values has 1 numbers", "times has 2",
     ),
     "thrust profile going back in time": (
         add_force(lambda: mbs.Thruster("bob", times=(0, 2, 1), values=(1, 1, 1))), "coil", "times", "increase",
