@@ -9,7 +9,7 @@ SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE  # a process that compiles all sources again starts in twice the time
 
-.PHONY: demo gallery test test-slow test-share test-newest test-gpu test-robots test-hosts test-faults test-release docs bench bench-quick bench-gpu format clean
+.PHONY: demo gallery test test-slow test-share test-newest test-gpu test-robots test-hosts test-faults test-release docs dist bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -27,7 +27,7 @@ $(TYPED): $(STAMP) pyproject.toml $(shell find jaxmbs -name '*.py')
 	touch $(TYPED)
 
 test-slow: $(STAMP)  ## the longer runs that the default leaves out
-	$(BIN)/python -m pip install -q -e '.[test,buckets,nastran]'
+	$(BIN)/python -m pip install -q -e '.[test,buckets,nastran,usd]'
 	$(PYTEST) --slow -m "slow and not optimised" $(TESTS)
 
 test-share: $(STAMP)  ## one in SHARE of the default tests, and the slow ones of these, compiled as for a user
@@ -65,6 +65,10 @@ gallery: $(STAMP)  ## pictures of the example files, where what they show has ch
 docs: $(STAMP)  ## the manual as a site, build/manual/site/index.html
 	$(BIN)/python -m pip install -q -e '.[docs]'
 	$(BIN)/python -m docs
+
+dist: $(STAMP)  ## source archive and wheel in dist/, installed and used from an empty folder
+	$(BIN)/python -m pip install -q build twine
+	$(BIN)/python -m tests.distribution
 
 bench-quick: $(STAMP)  ## speed beside the peers that are installed, three minutes
 	$(BIN)/jaxmbs bench --quick

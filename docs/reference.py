@@ -25,7 +25,7 @@ ROOMS = {  # pages of the API: title, and the modules whose public names they sh
     "dynamics": ("Dynamics", ("jaxmbs.dynamics",)),
     "simulate": ("Simulation", ("jaxmbs.simulate", "jaxmbs.batching")),
     "stability": ("Rest and small motions", ("jaxmbs.stability",)),
-    "files": ("Files and pictures", ("jaxmbs.io", "jaxmbs.view")),
+    "files": ("Files and pictures", ("jaxmbs.io", "jaxmbs.exporting", "jaxmbs.view")),
     "study": ("Studies", ("jaxmbs.study.public",)),
     "design": ("Synthesis", ("jaxmbs.design",)),
     "absolute": ("Absolute coordinates", ("jaxmbs.absolute",)),

@@ -38,8 +38,10 @@ from jaxmbs.dynamics import momentum as momentum
 from jaxmbs.dynamics import rates as rates
 from jaxmbs.dynamics import velocities as velocities
 from jaxmbs.exporting import export as export
+from jaxmbs.exporting import save_ephemeris as save_ephemeris
 from jaxmbs.io import from_mjcf as from_mjcf
 from jaxmbs.io import from_urdf as from_urdf
+from jaxmbs.io import from_usd as from_usd
 from jaxmbs.io import load as load
 from jaxmbs.io import save as save
 from jaxmbs.model import BodyPoses as BodyPoses

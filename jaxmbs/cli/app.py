@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from jaxmbs.cli.commands.bench import bench
+from jaxmbs.cli.commands.evidence import bundle, check_steps
 from jaxmbs.cli.commands.files import info, keys, new, schema
 from jaxmbs.cli.commands.rare import rare
 from jaxmbs.cli.commands.results import compare, export, report, sensitivity, verify
@@ -101,7 +102,8 @@ def _top(
 
 
 for command in (
-    new, keys, schema, info, simulate, study, resume, verify, report, compare, sensitivity, rare, export, synthesize,
+    new, keys, schema, info, simulate, study, resume, verify, report, compare, sensitivity, check_steps, rare, export,
+    bundle, synthesize,
 ):  # fmt: skip
     app.command()(command)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)(bench)

@@ -12,18 +12,19 @@ if TYPE_CHECKING:
 
     from jaxmbs.model import Model
 
-ROBOTS = (".urdf", ".xml", ".mjcf")  # files of other programs
+USD = (".usd", ".usda", ".usdc", ".usdz")
+ROBOTS = (".urdf", ".xml", ".mjcf", *USD)  # files of other programs
 GROUP = "jaxmbs.formats"  # entry points of packages: functions (path, **options), named as the end of a file's name
 
 
 def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
-    """Model of a file: the [mechanism] of a TOML file, a URDF, an MJCF, or a file that an installed package reads.
+    """Model of a file: the [mechanism] of a TOML file, a URDF, an MJCF, a USD, or a file that an installed package reads.
 
     trust: run the Python modules that a TOML file names in `modules`, which define its own elements, and read files
     that a file names in other folders. Without it, a TOML file with modules and an MJCF file that names files in other
     folders are refused, and TOML and URDF files are read without meshes in other folders (except those of the URDF's
-    ROS package). Everything else in a TOML file (dispersions, outputs, ...) is ignored. options: those of `from_urdf`
-    and `from_mjcf`. A package reads files such as *.sdf with a function (path, **options) -> Model, which is the entry
+    ROS package). Everything else in a TOML file (dispersions, outputs, ...) is ignored. options: those of `from_urdf`,
+    `from_mjcf` and `from_usd`. A package reads files such as *.sdf with a function (path, **options) -> Model, the entry
     point "sdf" of the group "jaxmbs.formats"; it receives `options` and `trust`. Raises InputError (a ModelError): one
     line for every fault, with the path of its key.
 
@@ -34,7 +35,7 @@ def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
         return from_robot(path, trust=trust, **options)
     if options:
         raise InputError(
-            Problem("", f"options {', '.join(options)} are for URDF and MJCF files only; leave them out"), path
+            Problem("", f"options {', '.join(options)} are for files of other programs only; leave them out"), path
         )
     try:
         from jaxmbs.io import toml
@@ -44,7 +45,7 @@ def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
 
 
 def is_robot(path: str | Path) -> bool:
-    """Whether the file is a URDF, an MJCF, or one that an installed package reads, judged by the end of its name."""
+    """Whether the file is a URDF, an MJCF, a USD, or one that an installed package reads, judged by the end of its name."""
     return Path(path).suffix.lower() in ROBOTS or _entry(path) is not None
 
 
@@ -73,7 +74,7 @@ def _by_package(entry: EntryPoint, path: str | Path, options: dict[str, Any]) ->
 
 
 def from_robot(path: str | Path, **options: Any) -> Model:
-    """Model of a URDF, an MJCF, or a file that an installed package reads. A file named .xml is a URDF if <robot>
+    """Model of a URDF, an MJCF, a USD, or a file that an installed package reads. A file named .xml is a URDF if <robot>
     appears at its beginning, otherwise an MJCF."""
     path = Path(path)
     if entry := _entry(path):
@@ -82,6 +83,10 @@ def from_robot(path: str | Path, **options: Any) -> Model:
         start = path.read_bytes()[:4096] if path.suffix.lower() == ".xml" else b""
     except OSError:
         start = b""  # the reader reports the error
+    if path.suffix.lower() in USD:
+        from jaxmbs.io.usd import from_usd
+
+        return from_usd(path, **options)
     if path.suffix.lower() == ".urdf" or b"<robot" in start:
         from jaxmbs.io.urdf import from_urdf
 

@@ -8,6 +8,9 @@ from jaxmbs.study.distributions.base import Uniform as Uniform
 from jaxmbs.study.distributions.tables import Discrete as Discrete
 from jaxmbs.study.distributions.tables import Empirical as Empirical
 from jaxmbs.study.distributions.tables import Mixture as Mixture
+from jaxmbs.study.evidence.bundle import bundle as bundle
+from jaxmbs.study.evidence.machine import compare_machine as compare_machine
+from jaxmbs.study.evidence.steps import check_steps as check_steps
 from jaxmbs.study.problem.save import save as save
 from jaxmbs.study.problem.study import Study as Study
 from jaxmbs.study.problem.study import read as read
@@ -26,6 +29,7 @@ from jaxmbs.study.reports.report import report as report
 from jaxmbs.study.results.store import Store as Store
 from jaxmbs.study.runs.run import resume as resume
 from jaxmbs.study.runs.run import run as run
+from jaxmbs.study.samples.function import sample_function as sample_function
 from jaxmbs.study.samples.repeat import History as History
 from jaxmbs.study.samples.repeat import repeat as repeat
 from jaxmbs.study.statistics.order_statistics import anytime_interval as anytime_interval

@@ -122,7 +122,7 @@ def test_simulate_nominal_and_refusals(command, folder):
         (("other.toml", "--sample", 1, "--of", "run"), "use run/study.toml"),
         (("cart.toml", "--sample", 100, "--of", "run"), "samples 0 to 99"),
         (("cart.toml", "--of", "run"), "needs --sample"),
-        (("cart.toml", "--out", "h.txt"), "must end with .csv, .npz or .zarr"),
+        (("cart.toml", "--out", "h.txt"), "must end with .csv, .npz, .zarr or .mat"),
         (("cart.toml",), "cart.csv: exists already; choose another name with --out, or pass --overwrite"),
     ):
         done = command("simulate", *arguments, cwd=folder)

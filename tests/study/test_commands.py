@@ -14,6 +14,7 @@ import numpy as np
 import pandas
 import pytest
 import xarray as xr
+from scipy.io import loadmat
 from scipy.stats import beta
 
 from jaxmbs.batching import disk_cache
@@ -107,6 +108,28 @@ def test_samples_as_tables(command, folder):
         assert {"energy_error [J]", "initial.rail.v [m/s]", "at_start.reach"} <= set(table.columns)
     again = command("export", "cart", cwd=folder)
     assert again.returncode == 1 and "exists already" in again.stderr
+
+
+def test_samples_for_other_programs(command, folder):
+    done = command("export", "cart", "--mat", "--xlsx", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    data = xr.open_zarr(folder / "cart" / "results.zarr").load()
+    found = loadmat(folder / "cart" / "samples.mat")
+    assert np.array_equal(found["cart_mass"].ravel(), data["cart.mass"]) and found["sample"].ravel().tolist() == list(
+        range(120)
+    )
+    heads = dict(
+        zip((str(x[0]) for x in found["names"].ravel()), (str(x[0]) for x in found["heads"].ravel()), strict=True)
+    )
+    assert heads["reach"] == "reach [mm]" and set(heads) <= set(found)
+    sheet = pandas.read_excel(folder / "cart" / "samples.xlsx")
+    assert np.allclose(sheet["reach [mm]"], 1e3 * data["reach"], rtol=1e-15) and len(sheet) == 120
+    done = command("export", "cart", "--out", "other.mat", cwd=folder)
+    assert done.returncode == 0 and (folder / "other.mat").exists()
+    done = command("export", "cart", "--mat", "--csv", "--out", "one.mat", cwd=folder)
+    assert done.returncode == 1 and "one file" in done.stderr
+    done = command("simulate", "cart.toml", "--out", "motion.mat", cwd=folder)
+    assert done.returncode == 0 and loadmat(folder / "motion.mat")["rail_q_0"].shape == (201, 1)
 
 
 def test_two_runs_side_by_side(command, folder):

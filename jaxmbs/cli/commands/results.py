@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from jaxmbs.cli.common import BAD, FAILED, Folder, Json, Quiet, Seal, Trust, compute, console, problems, say, speaking
+from jaxmbs.io.errors import InputError, Problem
 
 
 def verify(
-    folder: Folder,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of a run, its address, or a bundle (.zip).")],
     repair: Annotated[
         bool, typer.Option("--repair", help="Restore study file, modules, provenance and metadata from their copies.")
+    ] = False,
+    machine: Annotated[
+        bool,
+        typer.Option(
+            "--compare-machine",
+            help="Compute the first block of samples again here, and compare it with the stored one.",
+        ),
     ] = False,
     mend: Annotated[bool, typer.Option("--mend", hidden=True)] = False,  # the name of --repair in earlier versions
     seal: Seal = None,
@@ -20,20 +28,46 @@ def verify(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show what a run's folder contains, and whether every number in it is the one that was computed."""
+    """Show what a run's folder or a bundle contains, and whether every number in it is the one that was computed. Exit code
+    1 if not, and if this machine computes other numbers than stored by more than rounding (--compare-machine)."""
     with speaking(as_json, quiet) as voice:
+        from contextlib import ExitStack
+
         from jaxmbs.cli.show import inventory
+        from jaxmbs.study.evidence.bundle import examined_bundle, is_bundle, unpacked
         from jaxmbs.study.results.examination import examined
 
         if mend:
             say("warning: --mend is now called --repair, and will be removed in a later version", problems())
-        found = examined(folder, repair or mend, trust, seal)
-        if as_json:
-            voice.document(found.document)
-        else:
-            voice.show(inventory(found, trust))
-        if not found.sound:
+        packed = is_bundle(folder)
+        if packed and (repair or mend):
+            raise InputError(Problem("--repair", "a bundle is never changed; unpack it, and repair the folder"))
+        found = examined_bundle(folder, trust, seal) if packed else examined(folder, repair or mend, trust, seal)
+        document = found.document
+        with ExitStack() as stack:
+            again = None
+            if machine and found.sound:
+                there = stack.enter_context(unpacked(folder))[0] if packed else folder
+                again = document["machine"] = _computed_here(str(there), trust)
+            if as_json:
+                voice.document(document)
+            else:
+                voice.show(inventory(found, trust))
+            if again is not None:
+                from jaxmbs.study.evidence.machine import table
+
+                voice.show(table(again))
+        if not found.sound or (again is not None and again["verdict"] == "differs"):
             raise typer.Exit(BAD)
+
+
+def _computed_here(folder: str, trust: bool) -> dict[str, Any]:
+    from jaxmbs.study.results.store import open_folder
+
+    compute(open_folder(folder).provenance["precision"])
+    from jaxmbs.study.evidence.machine import compare_machine
+
+    return compare_machine(folder, trust=trust)
 
 
 def report(
@@ -109,9 +143,16 @@ def sensitivity(folder: Folder, trust: Trust = False, as_json: Json = False, qui
 
 def export(
     folder: Folder,
-    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated text, every digit.")] = False,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Comma-separated text, every digit; without a choice, this.")
+    ] = False,
     parquet: Annotated[bool, typer.Option("--parquet", help="Parquet (needs pyarrow).")] = False,
-    out: Annotated[str | None, typer.Option(metavar="FILE", help="Default: DIR/samples.csv or .parquet.")] = None,
+    mat: Annotated[bool, typer.Option("--mat", help="For MATLAB and Octave.")] = False,
+    xlsx: Annotated[bool, typer.Option("--xlsx", help="For Excel (needs openpyxl).")] = False,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Its suffix decides the kind if none is chosen. Default: DIR/samples.KIND."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")] = False,
     trust: Annotated[bool, typer.Option("--trust", help="Run the Python modules that the study names.")] = False,
     as_json: Json = False,
@@ -121,7 +162,8 @@ def export(
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.results.export import written
 
-        paths = written(folder, csv or not parquet, parquet, out, overwrite, trust)
+        chosen = {"csv": csv, "parquet": parquet, "mat": mat, "xlsx": xlsx}
+        paths = written(folder, [kind for kind, on in chosen.items() if on], out, overwrite, trust)
         voice.document({"files": list(map(str, paths))})
         for path in paths:
             voice.line(f"samples: {path}")

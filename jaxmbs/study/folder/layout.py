@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 RESULTS, STUDY, PROVENANCE, FINISHED = "results.zarr", "study.toml", "provenance.json", "finished.json"
 PAGE, HISTORIES = "report.html", "histories.npz"  # files that a report can write again
+STEPS = "steps.json"  # what `jaxmbs check-steps` found
 FILES = "files"  # folder of the modules and data of the study
 # format version of a run's folder; 1: events of samples are not recorded; 2: modules and data lie next to the study and
 # are not part of checksums, and it is not recorded which outputs stay at their first value

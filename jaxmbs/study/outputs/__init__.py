@@ -7,10 +7,13 @@ from jaxmbs.study.outputs.base import Output as Output
 from jaxmbs.study.outputs.clearance import Clearance as Clearance
 from jaxmbs.study.outputs.coordinates import JointPosition as JointPosition
 from jaxmbs.study.outputs.coordinates import JointVelocity as JointVelocity
+from jaxmbs.study.outputs.elastic import ElasticDisplacement as ElasticDisplacement
+from jaxmbs.study.outputs.elastic import ModalSum as ModalSum
 from jaxmbs.study.outputs.event_time import EventTime as EventTime
 from jaxmbs.study.outputs.largest_real_part import LargestRealPart as LargestRealPart
 from jaxmbs.study.outputs.mesh import Mesh as Mesh
 from jaxmbs.study.outputs.min_over import MinOver as MinOver
+from jaxmbs.study.outputs.motorization import MotorizationFactor as MotorizationFactor
 from jaxmbs.study.outputs.of_state import ElementForce as ElementForce
 from jaxmbs.study.outputs.of_state import ElementState as ElementState
 from jaxmbs.study.outputs.of_state import Flight as Flight

@@ -12,6 +12,7 @@ from jaxmbs.io.mechanism import mechanism_table
 from jaxmbs.io.tables import Numbers, Positive, Table, stated
 from jaxmbs.study.distributions.tables import any_distribution
 from jaxmbs.study.outputs import Output
+from jaxmbs.study.problem.evidence import EvidenceTable
 from jaxmbs.study.sampling.correlation import CorrelationTable
 
 DispersionName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]*$")]
@@ -90,6 +91,9 @@ class _StudyFile(Table):
     )
     simulation: SimulationTable | None = stated("table", "what is simulated", default=None)
     study: StudyTable = stated("table", "what belongs to all samples", default=StudyTable())
+    evidence: EvidenceTable = stated(
+        "table", "requirements that criteria show, and statements for the report", default=EvidenceTable()
+    )
 
 
 @functools.cache

@@ -27,6 +27,8 @@ from jaxmbs.study.folder.layout import files_of
 from jaxmbs.study.outputs import Output
 from jaxmbs.study.problem import checks, meshes, tables
 from jaxmbs.study.problem.criteria import Criterion
+from jaxmbs.study.problem.evidence import EvidenceTable
+from jaxmbs.study.problem.evidence import checked as checked_evidence
 from jaxmbs.study.problem.programs import content
 from jaxmbs.study.problem.schema import SimulationTable, StudyTable, study_file
 from jaxmbs.study.sampling import reading
@@ -81,6 +83,7 @@ class Study:
     outputs: {name: output}, with the classes of `mbs.study.outputs`.
     criteria: sentences about outputs, "speed < 3 rad/s in 99 %".
     study: settings of all samples: `seed`, `design`, `levels`, `per_day`.
+    evidence: `requirements` that criteria show, and statements on credibility for the report.
     modules: Python files, or modules, with your own functions and classes that the study uses, as for `mbs.save`.
     n: number of samples, needed only for a sampling plan; `of_size` sets it. file: the file that holds the study,
     created automatically.
@@ -113,6 +116,7 @@ class Study:
     outputs: Mapping[str, Output]
     criteria: tuple[Criterion, ...]
     study: StudyTable
+    evidence: EvidenceTable
     n: int | None
     file: File
 
@@ -125,12 +129,14 @@ class Study:
         outputs: Mapping[str, Output | Table] = NONE,
         criteria: Iterable[str | Criterion] = (),
         study: Table = NONE,
+        evidence: Table = NONE,
         modules: Iterable[str | Path | ModuleType] = (),
         n: int | None = None, file: File | None = None,
     ) -> None:  # fmt: skip
         given = {
             "model": model, "initial": initial, "simulation": simulation, "dispersions": dispersions,
             "correlations": correlations, "outputs": outputs, "criteria": criteria, "study": study,
+            "evidence": evidence,
         }  # fmt: skip
         if file is None or not file.of(tuple(given.values())):
             given, file = _checked(given, tuple(modules), file if file and not file.parts else None)
@@ -154,7 +160,16 @@ class Study:
         drawn = {d.name: {**d.table.model_dump(), "file": None} for d in self.dispersions.items}
         state = [x.tolist() for x in self.initial]
         needed = {**self.catalogue.modules, **self.data}  # the model has the numbers of the other files
-        rest = (self.simulation, self.correlations, self.outputs, self.criteria, self.study, needed, self.n)
+        rest = (
+            self.simulation,
+            self.correlations,
+            self.outputs,
+            self.criteria,
+            self.study,
+            self.evidence,
+            needed,
+            self.n,
+        )
         return [self.model, state, list(drawn.items()), *rest]
 
     def _made_of(self) -> list[Any]:
@@ -317,7 +332,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
     return Study(
         model=found.mechanism.build(), initial=found.initial, simulation=found.simulation, dispersions=found.dispersions,
         correlations=found.correlations, outputs=made, criteria=found.criteria, study=found.study,
-        file=File(content, path, known, columns),
+        evidence=found.evidence, file=File(content, path, known, columns),
     )  # fmt: skip
 
 
@@ -357,11 +372,14 @@ def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple
     criteria = find(lambda: checks.criteria_of(given["criteria"], quantities), ())
     find(lambda: checks.shown_in(outputs, quantities, criteria), {})
     find.stop()
+    find(lambda: checked_evidence(found.evidence, criteria), None)
+    find.stop()
     if criteria != checks.criteria_of(found.criteria, quantities):
         fault = fault or "a criterion does not agree with its text"
     parts = {
         "model": model, "initial": initial, "simulation": found.simulation or A_SECOND, "dispersions": drawn,
         "correlations": tuple(found.correlations), "outputs": outputs, "criteria": criteria, "study": found.study,
+        "evidence": found.evidence,
     }  # fmt: skip
     if file is None:
         file = File(content, None, known, fault=fault)

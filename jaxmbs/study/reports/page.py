@@ -21,6 +21,7 @@ from jaxmbs.study.reports.terminal import limits_said, notes, required_said, sho
 from jaxmbs.study.results.store import Store
 from jaxmbs.study.sampling.dispersions import Dispersion
 from jaxmbs.study.statistics.drivers import Drivers, drivers
+from jaxmbs.study.statistics.requirements import requirements
 from jaxmbs.study.statistics.summary import (
     CONFIDENCE,
     QUANTILES,
@@ -57,6 +58,7 @@ def page(
         f"<div class=cards>{''.join(_card(v, v is summary.together) for v in _verdicts(summary))}</div>"
         if summary.verdicts
         else "",
+        page_inputs.required(study, summary),
         _limits(study, summary),
         "<h2>Outputs</h2>" + panel(_quantiles(study, summary)),
         *(f"<p class=note>{escape(line)}.</p>" for line in start_notes(study, summary)),
@@ -73,7 +75,7 @@ def page(
         "<h2>Events</h2>" + page_inputs.events(study, summary, says["events"]),
         page_inputs.loops(says["loops"]),
         "<h2>Samples that failed</h2>" + panel(page_inputs.failures(summary, store)),
-        "<h2>Credibility</h2>" + page_inputs.credibility(study, summary, found),
+        "<h2>Credibility</h2>" + page_inputs.credibility(study, store, summary, found),
         "<h2>Where this comes from</h2>" + panel(page_inputs.provenance(study, store, summary)),
     ]
     return document(title, _with_contents("".join(parts)))
@@ -102,7 +104,17 @@ def _verdict(study: Study, summary: Summary) -> str:
         head, kind = f"{len(failed)} of {len(summary.verdicts)} criteria not met", "failed"
     else:
         head, kind = "Every criterion is met", ""
+    missed = {v.text for v in failed}
+    short = [r for r in requirements(study, summary) if not r.met and r.criterion not in missed]
+    if short and not failed and summary.done == summary.n:
+        head, kind = f"{len(short)} of {len(study.evidence.requirements)} requirements not met", "failed"
     notes = [f"Not met: {escape(v.text)}: {escape(shortfall(study, summary, v))}." for v in failed]
+    notes += [
+        f"Requirement {escape(r.name)} not met: the margin shown is {r.shown:.4g} {escape(r.unit.name)}, required "
+        f"{r.margin:.4g} {escape(r.unit.name)}."
+        for r in short
+        if summary.done == summary.n
+    ]
     notes += [
         f"Met, but {v.of:,} samples do not show it with {CONFIDENCE:.0%} confidence: {escape(v.text)}." for v in unshown
     ]

@@ -10,9 +10,12 @@ import numpy as np
 
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.problem.contents import condition_said, element_said, joint_said, pose_said, said
+from jaxmbs.study.problem.evidence import FACTORS
 from jaxmbs.study.problem.words import described, said_in_the_file
 from jaxmbs.study.reports.page_style import panel, table
+from jaxmbs.study.results.checked import kept
 from jaxmbs.study.samples.audit import audit
+from jaxmbs.study.statistics.requirements import requirements
 from jaxmbs.study.statistics.summary import QUANTILES, Summary
 
 if TYPE_CHECKING:
@@ -97,30 +100,64 @@ def failures(summary: Summary, store: Store) -> str:
     return table(["what happened", "samples", "repeat the first with", "number"], rows, 1)
 
 
-def credibility(study: Study, summary: Summary, found: dict[str, Drivers | None]) -> str:
-    """Table of the factors of NASA-STD-7009: what a run shows about each; the rest is left to those who sign."""
+def credibility(study: Study, store: Store, summary: Summary, found: dict[str, Drivers | None]) -> str:
+    """Table of the credibility factors of NASA-STD-7009: what a run itself shows about each, and what the study's file
+    states about it."""
     failed = sum(f.count for f in summary.failed.values())
     widest = max((v.high - v.low for v in summary.verdicts), default=float("nan"))
     commented = said_in_the_file(study.content)
     sources = sum(bool(commented.get(d.name)) for d in study.dispersions.items)
     driven = [name for name, f in found.items() if f and f.found]
-    state = "<i>to be stated by those who sign</i>"
+    shown = {
+        "verification": f"largest error of the energy balance {summary.energy_said}; {failed:,} of {summary.done:,} samples "
+        f"failed, steps that are too coarse count as failed. {_steps(store)}",
+        "input_pedigree": f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the "
+        "file",
+        "uncertainty": f"intervals above, of sampling only; the widest is {widest:.2%} of probability. What is not "
+        "dispersed is assumed to be certain",
+        "robustness": f"drivers found for {len(driven)} of {len(found)} outputs with criteria",
+    }
+    missing = "<i>not stated; [evidence] {} in the file states it</i>"
     rows = [
-        ["data pedigree",
-         f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the file"],
-        ["verification of the code", f"versions below; the tests that belong to them: {state}"],
-        ["verification of the solution",
-         f"largest error of the energy balance {summary.energy_said}; {failed:,} of {summary.done:,} samples failed, "
-         "steps that are too coarse count as failed"],
-        ["validation", f"comparison with tests of the real system: {state}"],
-        ["uncertainty of the results",
-         f"intervals above, of sampling only; the widest is {widest:.2%} of probability. What is not dispersed is "
-         "assumed to be certain"],
-        ["robustness of the results", f"drivers found for {len(driven)} of {len(found)} outputs with criteria"],
-        ["history of use, management, people", state],
-    ]  # fmt: skip
+        [name, shown.get(key, ""), escape(getattr(study.evidence, key)) or missing.format(key)]
+        for key, name in FACTORS.items()
+    ]
     note = "After the credibility factors of NASA-STD-7009."
-    return f"<p class=note>{note}</p>{panel(table(['factor', 'what this run shows'], rows))}"
+    return f"<p class=note>{note}</p>{panel(table(['factor', 'what this run shows', 'what the study states'], rows))}"
+
+
+def _steps(store: Store) -> str:
+    """What `jaxmbs check-steps` found, as HTML."""
+    found = kept(store)
+    if found is None:
+        again = command("check-steps", store.folder, record=store.provenance)
+        return f"The error of the steps was not measured: <code>{escape(again)}</code>"
+    worst = ", ".join(
+        f"{escape(r['output'].replace('_', ' '))} {r['error']:.2g} {escape(r['unit'])}".rstrip()
+        for r in found["outputs"]
+        if r["error"] is not None
+    )
+    many = sum(map(len, found["samples"].values()))
+    settled = "no verdict depends on the steps" if found["settled"] else "the steps leave a verdict open"
+    return f"Largest change of {many} samples with half the step and with another method of integration: {worst}; {settled}."
+
+
+def required(study: Study, summary: Summary) -> str:
+    """Table of the requirements of a study, with what the run shows of each; "" if it has none."""
+    rows = [
+        [f"<code>{escape(r.name)}</code>", escape(r.text), escape(r.criterion), escape(r.method),
+         escape(f"{r.margin:.5g} {r.unit.name}".strip()), escape(f"{r.shown:.5g} {r.unit.name}".strip()),
+         "<span class=yes>met</span>" if r.met else "<span class=no>not met</span>"]
+        for r in requirements(study, summary)
+    ]  # fmt: skip
+    if not rows:
+        return ""
+    head = ["requirement", "text", "criterion", "verified by", "margin required", "margin shown", ""]
+    note = (
+        "Margin shown: how much better than the bound the output is in the share of the samples that the criterion "
+        "requires; negative if fewer meet it."
+    )
+    return f"<h2>Requirements</h2><p class=note>{note}</p>{panel(table(head, rows), 'long')}"
 
 
 def provenance(study: Study, store: Store, summary: Summary) -> str:

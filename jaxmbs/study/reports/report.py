@@ -18,6 +18,7 @@ from jaxmbs.study.reports.terminal import table
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.results.provenance import salt
+from jaxmbs.study.statistics.requirements import requirements
 from jaxmbs.study.statistics.summary import document, summarize
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Written:
     """A report. path: of the page; table: for the terminal; document: the run as plain data; passed: whether every
-    criterion is met."""
+    criterion and every requirement is met."""
 
     path: Path
     table: RenderableType
@@ -58,4 +59,7 @@ def report(folder: str | Path, trust: bool = False, seal: str | Path | None = No
         write_whole(path, marked(text.encode(), f"{salt(store.provenance):x}", store.key))
     except OSError as error:
         raise storage.unwritten(store.folder, error, store.provenance) from None
-    return Written(path, table(study, store, summary), document(study, store, summary), summary.passed)
+    shown = requirements(study, summary)
+    passed = summary.passed and all(r.met for r in shown)
+    said = document(study, store, summary) | {"passed": passed, "requirements": [r.document for r in shown]}
+    return Written(path, table(study, store, summary), said, passed)

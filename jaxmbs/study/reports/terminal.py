@@ -16,6 +16,7 @@ from jaxmbs.study.folder.shell import command
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.results.store import Store
 from jaxmbs.study.statistics.order_statistics import TOLERANCE_CONFIDENCE, Tolerance, samples_to_show
+from jaxmbs.study.statistics.requirements import requirements
 from jaxmbs.study.statistics.summary import CONFIDENCE, QUANTILES, Summary, Verdict, least, summarize
 
 if TYPE_CHECKING:
@@ -111,6 +112,16 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
         failed = [v for v in s.verdicts if not v.passed and v.of]
         parts += [criteria, *(Text(f"NOT met: {v.text}: {shortfall(study, s, v)}", style="red") for v in failed)]
         parts += [*(Text(line, style="dim") for line in notes(study, s))]
+    if found := requirements(study, s):
+        rows = [
+            (r.name, r.criterion, r.method, f"{r.margin:.4g}", f"{r.shown:.4g}", r.unit.name,
+             Text(*(("met", "green") if r.met else ("NOT met", "bold red"))))
+            for r in found
+        ]  # fmt: skip
+        right = ("margin required", "margin shown")
+        parts.append(
+            printed("requirements", ("requirement", "criterion", "verified by", *right, "unit", ""), rows, right)
+        )
     shares = [f"{q:.0%}" for q in QUANTILES]
     units = [(name, study.shown[name]) for name in study.outputs]
     rows = [(name, *(f"{x / unit.factor:.4g}" for x in s.quantiles(name)), unit.name) for name, unit in units]

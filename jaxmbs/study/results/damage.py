@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.folder.checksums import CHECKSUM, checksums
-from jaxmbs.study.folder.layout import HISTORIES, PAGE, kind
+from jaxmbs.study.folder.layout import HISTORIES, PAGE, STEPS, kind
 from jaxmbs.study.folder.lock import holder
 from jaxmbs.study.folder.seal import fault_of_marked
 from jaxmbs.study.folder.shell import command
@@ -201,10 +201,10 @@ def read_span(
 
 
 def damaged_copies(store: Store) -> Iterator[Damage]:
-    """The files that a report wrote (its page, and the histories saved for it), where they were changed or belong to
-    another run; `jaxmbs report` writes them again."""
-    for name in (PAGE, HISTORIES) if kind(store.provenance) > 2 else ():
+    """The files that a report or `check-steps` wrote, where they were changed or belong to another run; the command
+    writes them again."""
+    for name in (PAGE, HISTORIES, STEPS) if kind(store.provenance) > 2 else ():
         with suppress(FileNotFoundError):
             if wrong := fault_of_marked((store.folder / name).read_bytes(), f"{salt(store.provenance):x}", store.key):
-                again = command("report", store.folder, record=store.provenance)
+                again = command("check-steps" if name == STEPS else "report", store.folder, record=store.provenance)
                 yield Damage(name, f"{wrong}; `{again}` writes it again")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.matlab import write_matlab
 from jaxmbs.study.folder import storage
 from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES
 from jaxmbs.study.results import store as stores
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
     from jaxmbs.study.problem.study import Study
     from jaxmbs.study.results.store import Store
+
+_ROWS_OF_A_SHEET = 1_048_575  # of Excel, without the heads
 
 
 def in_units(study: Study, store: Store, table: pandas.DataFrame) -> pandas.DataFrame:
@@ -45,38 +50,63 @@ def in_units(study: Study, store: Store, table: pandas.DataFrame) -> pandas.Data
 
 def written(
     folder: str | Path,
-    csv: bool = True,
-    parquet: bool = False,
+    kinds: Collection[str] = ("csv",),
     out: str | Path | None = None,
     overwrite: bool = False,
     trust: bool = False,
 ) -> list[Path]:
-    """Write all samples of a run, one row each; returns the files. out: the name of the file, by default samples.csv or
-    samples.parquet in the run's folder.
+    """Write all samples of a run, one row each; returns the files.
 
-    Raises InputError if the run is damaged, a file exists (unless `overwrite` is set) or pyarrow is missing.
+    kinds: "csv" (every digit), "parquet" (needs pyarrow), "mat" (MATLAB and Octave) and "xlsx" (Excel; needs openpyxl);
+    out: the name of the file, which has one of these suffixes and then decides the kind; by default samples.KIND in the
+    run's folder. Raises InputError if the run is damaged, a file exists (unless `overwrite` is set), a package is missing,
+    or there are more samples than rows of a sheet.
     """
     store = stores.open_folder(folder)
     place = storage.place(out) if out is not None else None
-    if csv and parquet and out is not None:
-        raise InputError(Problem("--out", "names one file, but --csv and --parquet write two; leave one out"))
-    wanted = [
-        (kind, place or store.folder / f"samples.{kind}") for kind, on in (("csv", csv), ("parquet", parquet)) if on
-    ]
+    if place is not None:
+        named = place.suffix.removeprefix(".")
+        if named in WRITERS and not kinds:
+            kinds = (named,)
+        elif len(kinds) > 1:
+            raise InputError(Problem("--out", f"names one file, but {' and '.join(kinds)} are several; leave one out"))
+    kinds = kinds or ("csv",)
+    wanted = [(kind, place or store.folder / f"samples.{kind}") for kind in kinds]
     for _, path in wanted:
         if path.exists() and not overwrite:
             raise InputError(Problem(str(path), "exists already; choose another name with --out, or pass --overwrite"))
+    if "xlsx" in kinds and store.n >= _ROWS_OF_A_SHEET:
+        message = f"{store.n:,} samples are more than the {_ROWS_OF_A_SHEET:,} rows of a sheet; take --parquet or --csv"
+        raise InputError(Problem("--xlsx", message))
     study = sound_study(store, trust)
     table = in_units(study, store, store.to_dataframe())
     for kind, path in wanted:
-        if kind == "csv":
-            with path.open("w", newline="", encoding="utf-8") as file:
-                table.to_csv(file, float_format="%.17g")
-            continue
         try:
-            with path.open("wb") as file:
-                table.to_parquet(file)
+            WRITERS[kind](table, path)
         except ImportError:
-            message = "Parquet needs pyarrow: pip install pyarrow; or take --csv"
-            raise InputError(Problem("--parquet", message)) from None
+            package = {"parquet": "pyarrow", "xlsx": "openpyxl"}.get(kind, "scipy")
+            raise InputError(Problem(f"--{kind}", f"needs {package}: pip install {package}; or take --csv")) from None
     return [path for _, path in wanted]
+
+
+def _csv(table: pandas.DataFrame, path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table.to_csv(file, float_format="%.17g")
+
+
+def _parquet(table: pandas.DataFrame, path: Path) -> None:
+    with path.open("wb") as file:
+        table.to_parquet(file)
+
+
+def _mat(table: pandas.DataFrame, path: Path) -> None:
+    write_matlab(path, {str(head): table[head].to_numpy() for head in table} | {"sample": table.index.to_numpy()})
+
+
+def _xlsx(table: pandas.DataFrame, path: Path) -> None:
+    importlib.import_module("openpyxl")  # pandas looks for it only once the file is there
+    with path.open("wb") as file:
+        table.to_excel(file, sheet_name="samples", engine="openpyxl")
+
+
+WRITERS = {"csv": _csv, "parquet": _parquet, "mat": _mat, "xlsx": _xlsx}

@@ -14,6 +14,7 @@ import numpy as np
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.matlab import write_matlab
 from jaxmbs.study.outputs.folding import folded, measured, needs_mode, results_of
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.samples.batch import (
@@ -100,7 +101,8 @@ def repeat(
 
 def write(study: Study, history: History, path: Path, sample: int = 0, overwrite: bool = True) -> None:
     """Write the history of one sample; the suffix of the path decides the format. .csv: one row per time, in the units
-    of the study's file, which the column heads state ("reach [mm]"); .npz or .zarr: in SI, with plain names.
+    of the study's file, which the column heads state ("reach [mm]"); .npz, .zarr or .mat (MATLAB and Octave): in SI, with
+    plain names.
 
     Raises InputError for any other suffix, and for an existing file unless `overwrite` is set.
     """
@@ -111,6 +113,8 @@ def write(study: Study, history: History, path: Path, sample: int = 0, overwrite
         table = np.stack([x if used[n].factor == 1 else x / used[n].factor for n, x in columns.items()], axis=1)
         heads = [f"{n} [{used[n].name}]" if used[n].name else n for n in columns]
         np.savetxt(path, table, delimiter=",", header=",".join(heads), comments="", fmt="%.17g", encoding="utf-8")
+    elif path.suffix == ".mat":
+        write_matlab(path, columns)
     elif path.suffix == ".npz":
         np.savez_compressed(path, **columns)  # pyright: ignore[reportArgumentType]
     else:
@@ -125,8 +129,8 @@ def check_name(path: Path, overwrite: bool = True) -> None:
     """Raises InputError if a history cannot be written to this path."""
     if path.exists() and not overwrite:
         raise InputError(Problem(str(path), "exists already; choose another name with --out, or pass --overwrite"))
-    if path.suffix not in (".csv", ".npz", ".zarr"):
-        raise InputError(Problem(str(path), "the name must end with .csv, .npz or .zarr"))
+    if path.suffix not in (".csv", ".npz", ".zarr", ".mat"):
+        raise InputError(Problem(str(path), "the name must end with .csv, .npz, .zarr or .mat"))
 
 
 def _columns(study: Study, history: History, sample: int) -> dict[str, np.ndarray]:

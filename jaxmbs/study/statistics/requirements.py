@@ -1,0 +1,65 @@
+"""Whether a run shows the requirements of its study, with the margins that they ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxmbs.study.problem.evidence import criterion_of, margin_of
+from jaxmbs.study.results.columns import at_ranks, defined
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem.study import Study
+    from jaxmbs.study.statistics.summary import Summary
+    from jaxmbs.study.units import Unit
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A requirement and what a run shows of it. margin: the one that is asked for, in `unit`; shown: the one that the
+    required share of the samples has, negative if fewer meet the criterion, NaN if so many outputs are undefined that
+    there is none; met: whether criterion and margin are met."""
+
+    name: str
+    text: str
+    criterion: str
+    method: str
+    margin: float
+    shown: float
+    unit: Unit
+    met: bool
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return {
+            "requirement": self.name, "text": self.text, "criterion": self.criterion, "method": self.method,
+            "margin": self.margin, "shown": self.shown, "unit": self.unit.name, "met": self.met,
+        }  # fmt: skip
+
+
+def requirements(study: Study, summary: Summary) -> list[Shown]:
+    """What a run shows of each requirement of its study."""
+    found = []
+    for name, required in study.evidence.requirements.items():
+        k = criterion_of(required, study.criteria)
+        criterion, verdict = study.criteria[k], summary.verdicts[k]
+        asked, has = margin_of(required, criterion), _margin(study, summary, k)
+        enough = verdict.passed and (not required.margin or has >= asked)
+        factor = criterion.unit.factor
+        found.append(
+            Shown(name, required.text, criterion.text, required.method, asked / factor, has / factor, criterion.unit,
+                  summary.done == summary.n and enough)
+        )  # fmt: skip
+    return found
+
+
+def _margin(study: Study, summary: Summary, k: int) -> float:
+    """The least margin [SI] if as many samples as the criterion allows to miss it are left out: those without a value
+    first, then those with the smallest margins."""
+    criterion, verdict = study.criteria[k], summary.verdicts[k]
+    margins = summary.outputs[criterion.output].mapped(lambda x: np.where(np.isfinite(x), criterion.margin(x), np.nan))
+    known = defined(margins)
+    allowed = int(np.floor((1 - criterion.share) * verdict.of * (1 + 1e-12))) - (verdict.of - known)
+    return float(at_ranks(margins, [allowed])[0]) if 0 <= allowed < known else float("nan")
