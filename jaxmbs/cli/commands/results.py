@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from jaxmbs.cli.common import BAD, FAILED, Folder, Json, Quiet, Seal, Trust, compute, console, problems, say, speaking
-from jaxmbs.io.errors import InputError, Problem
 
 
 def verify(
@@ -41,6 +40,8 @@ def verify(
             say("warning: --mend is now called --repair, and will be removed in a later version", problems())
         packed = is_bundle(folder)
         if packed and (repair or mend):
+            from jaxmbs.io.errors import InputError, Problem
+
             raise InputError(Problem("--repair", "a bundle is never changed; unpack it, and repair the folder"))
         found = examined_bundle(folder, trust, seal) if packed else examined(folder, repair or mend, trust, seal)
         document = found.document

@@ -235,11 +235,15 @@ def _initial(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarra
     whole = (model.q_slice if field == "q" else model.v_slice)(joint)
     where = slice(whole.start + components.start, whole.start + components.stop)
 
+    nominal = np.asarray(state[where], float)
+
     def act(sample: Numbers, change: Callable[[Array], Array]) -> Numbers:
         vector = getattr(sample, field)
-        return replace(sample, **{field: vector.at[where].set(change(vector[where]))})
+        changed = jnp.reshape(change(vector[where]), nominal.shape).astype(vector.dtype)
+        # not `at[...].set`, which no program of a row contains; nor does one contain empty arrays
+        parts = [x for x in (vector[: where.start], changed, vector[where.stop :]) if x.size]
+        return replace(sample, **{field: jnp.concatenate(parts)})
 
-    nominal = np.asarray(state[where], float)
     if field == "q" and components.start == joints[joint].quaternion:
         tilt = Way(np.zeros(3), "angle", lambda sample, d: act(sample, lambda q: quaternion_times(q, d)))
         return Target(name, nominal, {"tilt": tilt})
