@@ -56,7 +56,7 @@ def save_ephemeris(
     ...         mech.build(), run, "cubesat", f"{folder}/cubesat.oem", epoch=datetime(2026, 3, 1, tzinfo=UTC)
     ...     )
     ...     print(path.read_text(encoding="utf-8").splitlines()[-2][:41])
-    2026-03-01T00:00:50.000000000 6889.488508
+    2026-03-01T00:00:50.000000000 6889.522868
     """
     path, where = Path(path), f"save_ephemeris {Path(path).name!r}"
     model.structure.find_body(body)

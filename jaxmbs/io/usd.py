@@ -243,13 +243,13 @@ class _Reader:
                 continue
             left.remove(found)
             parent = next(b for b in found.bodies if b in reached)
-            joint, child, *poses = found.from_body(parent)
-            self.draft.joint(found.name, found.path, joint, self.names[parent], self.names[child], *poses)
+            joint, child, here, there = found.from_body(parent)
+            self.draft.joint(found.name, found.path, joint, self.names[parent], self.names[child], here, there)
             reached.add(child)
             self._add_drive(found)
         for h in (*left, *(h for h in hinges if h.cut)):
             try:
-                self.draft.mech.close_loop(h.name, h.joint, *(self.names[b] for b in h.bodies), *h.poses)
+                self.draft.mech.close_loop(h.name, h.joint, self.names[h.bodies[0]], self.names[h.bodies[1]], *h.poses)
             except ModelError as error:
                 self.draft.fault(h.path, str(error))
 
