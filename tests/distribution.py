@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 DIST = ROOT / "dist"
-NEVER = re.compile(r"(^|/)(\.venv|\.git|__pycache__|runs|build|dist)(/|$)|\.pyc$")
+NEVER = re.compile(r"(^|/)(\.venv|\.git|__pycache__)(/|$)|^(runs|build|dist)(/|$)|\.pyc$")
 WHEEL_ALONE = """
 import jaxmbs as mbs, numpy as np
 from pathlib import Path
