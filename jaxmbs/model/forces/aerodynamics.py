@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -170,9 +169,22 @@ class Aerodynamics(Force):
 
 def _shares(x: Scalar, points: Sequence[Scalar]) -> list[Scalar]:
     """How much each breakpoint counts at x: the sum over them, of values there, is linear in between."""
-    # with a slope at the breakpoints themselves, the one to their right
-    parts = [where(x >= b, 1.0, where(x >= a, (x - a) / (b - a), 0.0)) for a, b in itertools.pairwise(points)]
-    return [a - b for a, b in zip([known(1.0), *parts], [*parts, known(0.0)], strict=True)]
+    n = len(points)
+    if n == 1:
+        return [known(1.0)]
+    begun = [x >= point for point in points]
+    left, right = points[:2]
+    for k in range(1, n - 1):  # the interval of x, which begins at a breakpoint: slopes there are those to its right
+        left, right = where(begun[k], points[k], left), where(begun[k], points[k + 1], right)
+    # one division for all intervals
+    part = where(begun[0], where(begun[-1], 1.0, (x - left) / (right - left)), 0.0)
+    inside = [True, *begun[1:-1], False]  # whether x is in this interval or beyond it; the last has no interval
+    shares = []
+    for k in range(n):
+        ends = part if k == 0 or inside[k - 1] is True else where(inside[k - 1], part, 0.0)
+        begins = 1.0 - part if k + 1 == n or inside[k + 1] is False else where(inside[k + 1], 0.0, 1.0 - part)
+        shares.append(begins if k == 0 else where(inside[k], begins, ends))
+    return shares
 
 
 def _interpolated(values: Sequence[Scalar], shares: Sequence[Sequence[Scalar]]) -> Scalar:

@@ -39,6 +39,22 @@ def _pressures() -> list[float]:
 
 
 PRESSURES = _pressures()
+GROUNDS = [(z, T, math.log(P / (GAS * T)), rate) for (z, T, rate), P in zip(LAYERS, PRESSURES, strict=True)]
+
+
+def _lines() -> list[tuple[float, float, float]]:
+    """(height [m] from which it holds, value at height zero, slope [1/m]) of the lines that are the logarithm of the
+    density above 86 km."""
+    out = []
+    for (a, x), (b, y) in itertools.pairwise(UPPER):
+        rate = math.log(y / x) / (1e3 * (b - a))
+        out.append((1e3 * a, math.log(x) - rate * 1e3 * a, rate))
+    last, x = UPPER[-1]
+    return [*out, (1e3 * last, math.log(x) + 1e3 * last / SCALE, -1 / SCALE)]
+
+
+SCALE = 268e3  # scale height [m] at 1000 km
+LINES = _lines()
 
 
 @element
@@ -60,24 +76,23 @@ class StandardAtmosphere(Atmosphere):
     def gas(self, p: Numbers, height: Scalar) -> Gas:
         z = maximum(height, known(-5000.0))
         H = RADIUS * z / (RADIUS + z)
-        (base, T0, rate), P0 = LAYERS[0], PRESSURES[0]
-        low, warm, slope, pressure = known(base), known(T0), known(rate), known(P0)
-        for (bottom, T, L), P in zip(LAYERS[1:], PRESSURES[1:], strict=True):
-            above = bottom <= H
-            low, warm, slope = (where(above, x, y) for x, y in ((bottom, low), (T, warm), (L, slope)))
-            pressure = where(above, P, pressure)
+        # of the layer: its bottom, the temperature and the logarithm of the density there, the slope of the temperature
+        low, warm, ground, slope = map(known, GROUNDS[0])
+        for values in GROUNDS[1:]:
+            above = values[0] <= H
+            low, warm, ground, slope = (
+                where(above, x, y) for x, y in zip(values, (low, warm, ground, slope), strict=True)
+            )
         d = minimum(H, known(RADIUS * TOP / (RADIUS + TOP))) - low
         T = warm + slope * d
         level = slope == 0
-        fall = where(level, d / warm, log(T / warm) / where(level, 1.0, slope))
-        lower = pressure * exp(-GRAVITY / GAS * fall)
-        density = lower / (GAS * T)
-        beyond = z > TOP
-        logarithm = known(math.log(UPPER[0][1]))
-        for (a, x), (b, y) in itertools.pairwise(UPPER):
-            part = where(z >= 1e3 * b, 1.0, where(z >= 1e3 * a, (z - 1e3 * a) / (1e3 * (b - a)), 0.0))
-            logarithm = logarithm + part * math.log(y / x)
-        last = UPPER[-1][0] * 1e3
-        logarithm = logarithm - maximum(z - last, known(0.0)) / 268e3  # scale height [m] at 1000 km
-        density = where(beyond, exp(logarithm), density) * p["density_factor"]
+        warming = log(T / warm)
+        fall = where(level, d / warm, warming / where(level, 1.0, slope))
+        lower = ground - GRAVITY / GAS * fall - warming
+        _, start, rate = LINES[0]
+        begin, falling = known(start), known(rate)
+        for bottom, start, rate in LINES[1:]:
+            above = bottom <= z
+            begin, falling = where(above, start, begin), where(above, rate, falling)
+        density = exp(where(z > TOP, begin + falling * z, lower)) * p["density_factor"]
         return Gas(density, density * (GAS * T), sqrt(RATIO * GAS * T))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from jaxmbs.model.fields import element
+from jaxmbs.model.forces.angles import angle
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, arctan2, safe_divide, safe_sqrt
+from jaxmbs.spatial.scalar import Scalar, safe_divide, safe_sqrt
 
 ALWAYS = "{name!r} is part of the environment, which cannot be switched off; make its numbers zero instead"
 
@@ -58,7 +59,7 @@ def flow(scene: Scene, body: str, reference: Vector3, R: Matrix3, air: Air) -> F
     u = R.T @ (velocity - air.velocity)
     speed = u.norm()
     e = Vector3(*(safe_divide(x, speed) for x in u))
-    angles = arctan2(e.z, e.x), arctan2(e.y, safe_sqrt(e.x * e.x + e.z * e.z))
+    angles = angle(e.z, e.x), angle(e.y, safe_sqrt(e.x * e.x + e.z * e.z))
     return Flow(velocity, scene.angular(body), e, speed, speed / air.sound, *angles)
 
 
