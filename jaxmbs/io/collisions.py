@@ -12,8 +12,8 @@ Collisions = dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]
 
 
 def collision_shapes(path: str | Path, *, trust: bool = False) -> Collisions:
-    """The collision shapes in a URDF or MJCF file: {body: [(solid, its pose in the body's frame), ...]}, by the names that
-    bodies have in the model of the file; bodies without any are left out.
+    """The collision shapes in the URDF or MJCF file at `path`: {body: [(solid, its pose in the body's frame), ...]}, by the
+    names that bodies have in the model of the file; bodies without any are left out.
 
     They serve drawing (`Mechanism.add_visual`) and clearances (`mbs.study.outputs.shape_on`). In an MJCF they are the geoms
     that collide with others by `contype` and `conaffinity`; meshes are given as they are, although MuJoCo collides with

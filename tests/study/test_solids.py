@@ -8,6 +8,7 @@ from jaxmbs.io import InputError
 from jaxmbs.study.outputs import Ball, Box, Capsule, Clearance, Mesh, Tube, shape_on
 from jaxmbs.study.outputs.gap import separations
 from tests.geometry.test_meshes import OPEN, prism, stl, study
+from tests.view.test_animate import read_glb
 
 ARRAYS = prism(np.array([(0, 0), (1, 0), (1, 1), (0, 1)], float))  # a cube: convex, so that nothing is cut
 QUARTER = (np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0)  # about y: z to x
@@ -70,3 +71,25 @@ def test_a_study_with_solids_is_saved_and_read(tmp_path):
         study(Mesh("hub", mbs.Mesh(OPEN)))
     with pytest.raises(InputError, match=r"outputs.gap.shape_b.file: \"none.stl\" cannot be read"):
         study(Mesh("hub", mbs.Mesh(tmp_path / "none.stl")))
+
+
+@pytest.mark.slow  # two programs
+def test_simulate_draws_shapes_over_visuals_when_asked(cart, tmp_path, command):
+    shapes = [
+        f'shape_{x} = {{ type = "ball", body = "{body}", radius = 0.2 }}' for x, body in (("a", "cart"), ("b", "world"))
+    ]
+    path = cart("[simulation]", "\n".join(["[[mechanism.visuals]]", 'body = "cart"', 'shape = "box"', "[simulation]"]))
+    path.write_text(
+        path.read_text(encoding="utf-8") + "\n".join(["", "[outputs.gap]", 'type = "clearance"', *shapes]),
+        encoding="utf-8",
+    )
+    opacities = {}
+    for options in ((), ("--shapes",)):
+        done = command(
+            "simulate", path, "--out", tmp_path / "h.csv", "--overwrite", "--animate", tmp_path / "x.glb", *options
+        )
+        assert done.returncode == 0, done.stderr
+        tree, _ = read_glb((tmp_path / "x.glb").read_bytes())
+        opacities[options] = [m["pbrMetallicRoughness"]["baseColorFactor"][3] for m in tree["materials"]]
+    assert set(opacities[()]) == {1.0} and len(opacities[("--shapes",)]) == len(opacities[()]) + 1
+    assert sorted(set(opacities[("--shapes",)])) == [0.4, 1.0]
