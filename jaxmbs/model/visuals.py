@@ -53,7 +53,8 @@ def visuals_of(x: Visual) -> tuple[Visual, ...]:
     for name, usual in own.items():
         given = getattr(x, name)
         if given is not usual and not np.array_equal(given, usual):
-            raise ModelError(f"{name} is for shapes that are given by name; a {type(solid).__name__} has its own")
+            hint = "; give the pose as pose=..." if isinstance(given, Pose) else ""
+            raise ModelError(f"{name} is for shapes that are given by name; a {type(solid).__name__} has its own{hint}")
     of_mesh = {k: getattr(solid, k) for k in ("file", "vertices", "triangles")} if isinstance(solid, Mesh) else {}
     found = []
     for part in solid.outlines():

@@ -57,6 +57,7 @@ def test_solids_are_equal_to_equal_ones_and_can_be_keys():
             lambda: pendulum(mbs.Ball(1.0), size=(2, 2, 2)),
             "visual of 'upper': size is for shapes .* by name; a Ball has",
         ),
+        (lambda: pendulum(mbs.Ball(1.0), size=mbs.Pose()), "size is for .*; give the pose as pose="),
         (lambda: pendulum(mbs.Mesh("a.stl"), file="b.stl"), "visual of 'upper': file is for shapes"),
         (lambda: pendulum("mesh"), 'the shape "mesh" needs a file, or vertices and triangles'),
         (lambda: pendulum("box", vertices=CORNERS, triangles=SIDES), "no other shape has them"),
