@@ -114,7 +114,7 @@ class Mesh(Solid):
 
     `Mechanism.add_visual` draws it on a body; `mbs.study.outputs.Mesh(body, mesh)`, or `shape_on` there with a pose, fixes
     it to a body for clearances. A file is read only then, by trimesh (pip install 'jaxmbs[view]' or 'jaxmbs[mesh]'), and a
-    mesh that is open can be drawn, but has no clearance. Arrays are lists of points in what `mbs.save` writes: a mesh of many
+    mesh that is open can be drawn, but has no clearance. `mbs.save` writes arrays as lists of points: a mesh of many
     thousand triangles is better a file. Raises ModelError for arrays that are no triangles.
 
     >>> corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
