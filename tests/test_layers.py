@@ -12,7 +12,7 @@ LAYERS = {
     "spatial": {"errors"},
     "batching": {"errors"},
     "geometry": {"errors", "spatial", "batching"},
-    "model": {"errors", "spatial"},
+    "model": {"errors", "spatial", "geometry"},
     "elements": {"errors", "spatial", "model"},
     "dynamics": {"errors", "spatial", "batching", "model", "lazy"},
     "symbolic": {"errors", "spatial", "model", "dynamics"},

@@ -14,7 +14,7 @@ import numpy as np
 from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.physical import nearest_inertia
-from jaxmbs.model import Mechanism, Model, Pose
+from jaxmbs.model import Ball, Box, Capsule, Mechanism, Mesh, Model, Pose, Tube
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.forces import Damper, Friction, JointSpring
 from jaxmbs.model.joints.base import Joint
@@ -141,17 +141,40 @@ class Draft:
             self.fault(where, str(error))
         self.frictional.append(name)
 
+    def solid(
+        self, kind: str, size: Sequence[float], file: str, where: str
+    ) -> Ball | Box | Tube | Capsule | Mesh | None:
+        """The solid that fills the box `size` [m] (a capsule without its ends; of a mesh the scale of its file), as
+        collision shapes are; None, which the draft notes, if there is none."""
+        radius, length = size[0] / 2, size[2]
+        try:
+            if kind == "sphere":
+                return Ball(radius)
+            if kind == "box":
+                return Box(tuple(size))
+            if kind in ("cylinder", "capsule"):
+                return (Tube if kind == "cylinder" else Capsule)(radius, length)
+            if size[0] == size[1] == size[2]:
+                return Mesh(file, scale=size[0])
+            self.leave_out("meshes that are scaled differently along x, y and z")
+        except ModelError as error:
+            self.fault(where, str(error))
+        return None
+
+    def tell(self, stacklevel: int = 4) -> None:
+        """Raise InputError with all faults, or give one warning with all remarks."""
+        if self.faults:
+            raise InputError(self.faults, self.path)
+        if said := self._remarks():
+            warnings.warn(f"{self.path.name}: {'; '.join(said)}", ModelWarning, stacklevel=stacklevel)
+
     def build(self) -> Model:
         """The model. Raises InputError with all faults; gives one warning with all differences from the file."""
-        faults = list(self.faults)
         if self.on_unsupported == "error":
             for what, names in self.lacking.items():
                 remedy = 'this is not supported; pass on_unsupported="warn" to leave it out'
-                faults.append(Problem("", f"{what} ({listed(names)}): {remedy}"))
-        if faults:
-            raise InputError(faults, self.path)
-        if said := self._remarks():
-            warnings.warn(f"{self.path.name}: {'; '.join(said)}", ModelWarning, stacklevel=4)
+                self.fault("", f"{what} ({listed(names)}): {remedy}")
+        self.tell(stacklevel=5)
         try:
             return self.mech.build()
         except ModelError as error:

@@ -49,6 +49,15 @@ def is_robot(path: str | Path) -> bool:
     return Path(path).suffix.lower() in ROBOTS or _entry(path) is not None
 
 
+def is_urdf(path: Path) -> bool:
+    """Whether the file is a URDF; one named .xml is if <robot> appears at its beginning."""
+    try:
+        start = path.read_bytes()[:4096] if path.suffix.lower() == ".xml" else b""
+    except OSError:
+        start = b""  # the reader reports the error
+    return path.suffix.lower() == ".urdf" or b"<robot" in start
+
+
 def _entry(path: str | Path) -> EntryPoint | None:
     """The entry point of the package that reads a file; None for the library's own formats, which need no search."""
     end = Path(path).suffix.lower()
@@ -79,15 +88,11 @@ def from_robot(path: str | Path, **options: Any) -> Model:
     path = Path(path)
     if entry := _entry(path):
         return _by_package(entry, path, options)
-    try:
-        start = path.read_bytes()[:4096] if path.suffix.lower() == ".xml" else b""
-    except OSError:
-        start = b""  # the reader reports the error
     if path.suffix.lower() in USD:
         from jaxmbs.io.usd import from_usd
 
         return from_usd(path, **options)
-    if path.suffix.lower() == ".urdf" or b"<robot" in start:
+    if is_urdf(path):
         from jaxmbs.io.urdf import from_urdf
 
         return from_urdf(path, **options)

@@ -12,7 +12,7 @@ from jaxmbs.errors import ModelError
 from jaxmbs.io.draft import Draft, OnUnsupported, Repair, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.mjcf_files import require_own_files
-from jaxmbs.model import Model, Pose
+from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.forces import Damper
@@ -57,6 +57,15 @@ def from_mjcf(
     >>> mbs.from_mjcf("pendulum.xml")
     <Model 'p': 1 body (rod), nq = 1, nv = 1>
     """
+    found = reader(path, gravity=gravity, repair=repair, on_unsupported=on_unsupported, trust=trust)
+    return found.model(free_base)
+
+
+def reader(
+    path: str | Path, *, gravity: Triple | None = None, repair: Repair = None, on_unsupported: OnUnsupported = "error",
+    trust: bool = False,
+) -> _Reader:  # fmt: skip
+    """What reads the file, with the arguments of `from_mjcf`. Raises InputError if MuJoCo cannot compile it."""
     try:
         import mujoco
     except ModuleNotFoundError as error:
@@ -80,7 +89,7 @@ def from_mjcf(
         if not draft.faults:  # otherwise MuJoCo only repeats the first fault
             draft.fault("", f"MuJoCo cannot compile it: {' '.join(str(error).split())}")
         raise InputError(draft.faults, path) from None
-    return _Reader(draft, mujoco, spec, m, off, gravity is not None).model(free_base)
+    return _Reader(draft, mujoco, spec, m, off, gravity is not None)
 
 
 def _check_inertias(spec: Any, draft: Draft) -> None:
@@ -143,8 +152,7 @@ class _Reader:
 
     def model(self, free_base: bool) -> Model:
         m, draft = self.m, self.draft
-        for b in range(1, m.nbody):
-            self.bodies.append(draft.name("body", self._name("BODY", b) or f"body_{b}"))
+        self._name_bodies()
         for j in range(m.njnt):
             self.joints[j] = draft.name("joint", self._name("JOINT", j) or self._unnamed(j))
         for b in range(1, m.nbody):
@@ -157,6 +165,36 @@ class _Reader:
             self._add_visual(g)
         self._note_the_rest()
         return draft.build()
+
+    def collisions(self) -> dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]:
+        """{body: [(collision shape, its pose), ...]}. Raises InputError with all faults."""
+        m, out = self.m, {}
+        self._name_bodies()
+        for g in np.flatnonzero((m.geom_contype != 0) | (m.geom_conaffinity != 0)).tolist():
+            body = self.bodies[m.geom_bodyid[g]]
+            if placed := self._collision(g, f'geom "{self._name("GEOM", g) or g}"'):
+                out.setdefault(body, []).append(placed)
+        self.draft.tell()
+        return out
+
+    def _collision(self, g: int, where: str) -> tuple[Ball | Box | Tube | Capsule | Mesh, Pose] | None:
+        m, types, size = self.m, self.mujoco.mjtGeom, self.m.geom_size[g].tolist()
+        pose, kind = _pose(m.geom_pos[g], m.geom_quat[g]), types(int(m.geom_type[g]))
+        if kind == types.mjGEOM_MESH and (file := self._mesh_file(mesh := int(m.geom_dataid[g]))):
+            solid = self.draft.solid("mesh", np.asarray(self.spec.meshes[mesh].scale).tolist(), file, where)
+            return (solid, self._mesh_pose(mesh, pose)) if solid else None
+        word = kind.name.removeprefix("mjGEOM_").lower()
+        extents = {"sphere": (2 * size[0],) * 3, "box": tuple(2 * x for x in size)}
+        round_ones = {name: (2 * size[0], 2 * size[0], 2 * size[1]) for name in ("cylinder", "capsule")}
+        if word not in (known := extents | round_ones):
+            self.draft.leave_out(f"collision shapes of the type {word}" + " without a file" * (word == "mesh"))
+            return None
+        solid = self.draft.solid(word, known[word], "", where)
+        return (solid, pose) if solid else None
+
+    def _name_bodies(self) -> None:
+        for b in range(1, self.m.nbody):
+            self.bodies.append(self.draft.name("body", self._name("BODY", b) or f"body_{b}"))
 
     def _name(self, kind: str, i: int) -> str:
         return self.mujoco.mj_id2name(self.m, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind}"), i) or ""

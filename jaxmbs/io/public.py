@@ -1,5 +1,6 @@
 """The public names of `jaxmbs.io`."""
 
+from jaxmbs.io.collisions import collision_shapes as collision_shapes
 from jaxmbs.io.errors import InputError as InputError
 from jaxmbs.io.loading import from_robot as from_robot
 from jaxmbs.io.loading import is_robot as is_robot

@@ -21,7 +21,7 @@ from jaxmbs.io.draft import Draft, OnUnsupported, Repair, listed, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.names import read_bytes, within
 from jaxmbs.io.xml import parsed
-from jaxmbs.model import Model, Pose
+from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Free, Planar, Prismatic, Revolute, Spherical
@@ -75,6 +75,14 @@ def from_urdf(
     >>> mbs.from_urdf("arm.urdf")
     <Model 'r': 2 bodies (a, b), nq = 1, nv = 1>
     """
+    return reader(path, gravity=gravity, repair=repair, on_unsupported=on_unsupported, trust=trust).model(free_base)
+
+
+def reader(
+    path: str | Path, *, gravity: Triple = GRAVITY, repair: Repair = None, on_unsupported: OnUnsupported = "error",
+    trust: bool = False,
+) -> _Reader:  # fmt: skip
+    """What reads the file, with the arguments of `from_urdf`. Raises InputError if it is no URDF."""
     path = Path(path)
     try:
         robot = parsed(read_bytes(path))
@@ -85,7 +93,7 @@ def from_urdf(
     if any("xacro" in str(e.tag) for e in robot.iter()):
         raise InputError(Problem("", "contains xacro macros; expand them first: xacro FILE > FILE.urdf"), path)
     draft = Draft(robot.get("name") or path.stem, gravity, path, repair, on_unsupported)
-    return _Reader(draft, robot, trust).model(free_base)
+    return _Reader(draft, robot, trust)
 
 
 class _Reader:
@@ -98,14 +106,11 @@ class _Reader:
     def model(self, free_base: bool) -> Model:
         """The model of the file, and one warning with all remarks. Raises InputError with all faults."""
         draft = self.draft
-        roots = self._roots()
-        if not draft.faults and len(roots) == 1:
-            root = roots[0]
-            self.world = root if root == "world" else None
-            if self.world and free_base:
-                draft.fault(
-                    'link "world"', "is the root link and stands for the world, which cannot move; leave free_base out"
-                )
+        roots = self._find_world()
+        if self.world and free_base:
+            draft.fault(
+                'link "world"', "is the root link and stands for the world, which cannot move; leave free_base out"
+            )
         for name, link in self.links.items():
             self._add_link(name, link)
         for root in roots:
@@ -120,6 +125,25 @@ class _Reader:
             self._add_loop(e)
         self._note_the_rest()
         return draft.build()
+
+    def collisions(self) -> dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]:
+        """{body: [(collision shape, its pose), ...]}. Raises InputError with all faults."""
+        self._find_world()
+        out: dict[str, list[Any]] = {}
+        for name, link in self.links.items():
+            body, where = self._body(name), f'link "{name}"'
+            for e in link.findall("collision"):
+                form = self._form(e, "collision shapes", where)
+                if form and (solid := self.draft.solid(*form, where)):
+                    out.setdefault(body, []).append((solid, self._pose(e, where)))
+        self.draft.tell()
+        return out
+
+    def _find_world(self) -> list[str]:
+        """The root links, one of which may be the world."""
+        roots = self._roots()
+        self.world = "world" if not self.draft.faults and roots == ["world"] else None
+        return roots
 
     def _named(self, tag: str) -> dict[str, ET.Element]:
         out: dict[str, ET.Element] = {}
@@ -246,12 +270,25 @@ class _Reader:
             self.draft.fault(where, str(error))
 
     def _add_visual(self, link: str, where: str, e: ET.Element) -> None:
-        geometry, material = e.find("geometry"), e.find("material")
+        form, material = self._form(e, "visuals", where), e.find("material")
+        if form is None:
+            return
+        kind, size, file = form
+        color = (_color(material) or self.colors.get(material.get("name")) or "") if material is not None else ""
+        kind = "cylinder" if kind == "capsule" else kind
+        try:
+            self.draft.mech.add_visual(self._body(link), kind, size, self._pose(e, where), color, file)
+        except ModelError as error:  # a faulty picture is no reason to refuse a mechanism
+            self.draft.leave_out(f"a picture that cannot be drawn ({error})")
+
+    def _form(self, e: ET.Element, what: str, where: str) -> tuple[str, tuple[float, ...], str] | None:
+        """The name of a shape, its extents (of a mesh its scale) and its mesh file; None, which the draft notes, if there is
+        none that can be used. what: the element contains it, in the plural."""
+        geometry = e.find("geometry")
         shape = geometry[0] if geometry is not None and len(geometry) else None
         if shape is None:
-            self.draft.leave_out("visuals that have no shape")
-            return
-        color = (_color(material) or self.colors.get(material.get("name")) or "") if material is not None else ""
+            self.draft.leave_out(f"{what} that have no shape")
+            return None
         size, file = self._numbers(shape, "size", (1.0, 1.0, 1.0), where), ""
         if shape.tag in ("cylinder", "capsule"):
             d = 2 * self._number(shape, "radius", where)
@@ -262,17 +299,13 @@ class _Reader:
             size, file = self._numbers(shape, "scale", (1.0, 1.0, 1.0), where), self._file(shape.get("filename") or "")
             if not file:
                 self.draft.leave_out(
-                    "meshes outside the file's folder, which are drawn only if you trust the file (trust=True)"
+                    "meshes outside the file's folder, which are read only if you trust the file (trust=True)"
                 )
-                return
+                return None
         elif shape.tag != "box":
             self.draft.leave_out(f"shapes <{shape.tag}>")
-            return
-        kind = "cylinder" if shape.tag == "capsule" else shape.tag
-        try:
-            self.draft.mech.add_visual(self._body(link), kind, size, self._pose(e, where), color, file)
-        except ModelError as error:  # a faulty picture is no reason to refuse a mechanism
-            self.draft.leave_out(f"a picture that cannot be drawn ({error})")
+            return None
+        return str(shape.tag), size, file
 
     def _file(self, name: str) -> str:
         """The path of a mesh; "package://" is looked up in the folders above the file. "" if it must not be read."""

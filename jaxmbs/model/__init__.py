@@ -17,3 +17,8 @@ from jaxmbs.model.model import vary as vary
 from jaxmbs.model.pose import BodyPoses as BodyPoses
 from jaxmbs.model.pose import Pose as Pose
 from jaxmbs.model.rotations import rotation as rotation
+from jaxmbs.model.solids import Ball as Ball
+from jaxmbs.model.solids import Box as Box
+from jaxmbs.model.solids import Capsule as Capsule
+from jaxmbs.model.solids import Mesh as Mesh
+from jaxmbs.model.solids import Tube as Tube

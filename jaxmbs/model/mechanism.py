@@ -32,6 +32,7 @@ from jaxmbs.model.parts import Parts
 from jaxmbs.model.pose import Pose
 from jaxmbs.model.redundancy import warn_of_redundancy, without_dependent_rows
 from jaxmbs.model.singular_mass import check_moves_mass
+from jaxmbs.model.solids import Solid
 from jaxmbs.model.structure import (
     WORLD,
     ConstraintElement,
@@ -43,7 +44,7 @@ from jaxmbs.model.structure import (
     Structure,
     TreeJoint,
 )  # fmt: skip
-from jaxmbs.model.visuals import Visual, checked_visual
+from jaxmbs.model.visuals import Visual, visuals_of
 
 E = TypeVar("E", bound=Element)
 
@@ -321,26 +322,32 @@ class Mechanism:
     def add_visual(
         self,
         body: str,
-        shape: str,
+        shape: str | Solid,
         size: Vector = Visual.size,
         pose: Pose = Visual.pose,
         color: str = Visual.color,
         file: str = Visual.file,
+        vertices: Rows | np.ndarray | None = Visual.vertices,
+        triangles: Rows | np.ndarray | None = Visual.triangles,
     ) -> None:
-        """Give a body, or the world, a shape for pictures: "box", "cylinder", "cone", "sphere", "pipe", "nozzle" (hollow,
-        narrower at its upper end), "half_pipe", "half_nozzle" (the half y > 0 of these) or "mesh".
+        """Give a body, or the world, a shape for pictures: a solid such as `Mesh("stage.stl")` or `Box((1, 1, 2))`, or the
+        name of a shape: "box", "cylinder", "cone", "sphere", "pipe", "nozzle" (hollow, narrower at its upper end),
+        "half_pipe", "half_nozzle" (the half y > 0 of these) or "mesh".
 
-        The shape fills the box `size` (3,) [m] about the origin of its pose in the body's frame, with the axis of round ones
-        along z; a mesh is read from `file` when it is drawn, with `size` as its scale. color: "#rrggbb". Bodies
-        without a shape are drawn as the ellipsoids of their inertia.
+        The shape is about the origin of its pose in the body's frame, with the axis of round ones along z. color: "#rrggbb".
+        One that is given by name fills the box `size` (3,) [m]; a "mesh" has a `file`, or vertices (n, 3) and triangles
+        (m, 3), with `size` as its scale. A file is read when it is drawn; one that cannot be read causes a ModelWarning
+        then. Bodies without a shape are drawn as the ellipsoids of their inertia.
 
         >>> mech = mbs.library.double_pendulum()
         >>> mech.add_visual("upper", "cylinder", size=(0.1, 0.1, 1.0), pose=mbs.Pose((0, 0, -0.5)), color="#3b82f6")
+        >>> mech.add_visual("lower", mbs.Capsule(radius=0.05, length=1.0), pose=mbs.Pose((0, 0, -0.5)))
         >>> mech.build()
         <Model 'double pendulum': 2 bodies (upper, lower), nq = 2, nv = 2>
         """
         try:
-            self._visuals.append(checked_visual(Visual(body, shape, size, pose, color, file)))
+            given: Any = (body, shape, size, pose, color, file, vertices, triangles)
+            self._visuals += visuals_of(Visual(*given))
         except ModelError as error:
             raise ModelError(f"visual of {body!r}: {error}") from None
 

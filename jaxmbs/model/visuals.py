@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.fields import Element, element, field
-from jaxmbs.model.given import Vector
+from jaxmbs.model.given import Rows, Vector
 from jaxmbs.model.pose import Pose
+from jaxmbs.model.solids import Mesh, Solid, plain_triangles
 from jaxmbs.spatial import from_quaternion
 
 SHAPES = ("box", "cylinder", "cone", "sphere", "pipe", "nozzle", "half_pipe", "half_nozzle", "mesh")
@@ -30,6 +34,35 @@ class Visual(Element):
     pose: Pose = field(Kind.PART, "", "the shape in the body's frame", default=Pose(), of=Pose)
     color: str = field(Kind.TEXT, "", 'colour such as "#3b82f6"; chosen by body if empty', default="")
     file: str = field(Kind.TEXT, "", "of a mesh: STL, OBJ, ...; beside the file that names it", default="")
+    vertices: Rows | None = field(Kind.POINTS, "", "of a mesh without a file, in units of its size", default=None)
+    triangles: Rows | None = field(
+        Kind.POINTS, "", "of a mesh without a file: the numbers of three vertices each, from 0", default=None
+    )
+
+
+def visuals_of(x: Visual) -> tuple[Visual, ...]:
+    """The checked visuals of what is given as one: a shape by its name, or a solid, whose parts they are. Raises
+    ModelError if it is invalid."""
+    solid: Any = x.shape
+    if isinstance(solid, str):
+        return (checked_visual(x),)
+    if not isinstance(solid, Solid):
+        hint = f"; pass {solid.__name__}(...)" if isinstance(solid, type) else ""
+        raise ModelError(f"{solid!r} is neither the name of a shape nor a solid such as mbs.Mesh(...){hint}")
+    own = {d: getattr(Visual, d) for d in ("size", "file", "vertices", "triangles")}
+    for name, usual in own.items():
+        given = getattr(x, name)
+        if given is not usual and not np.array_equal(given, usual):
+            hint = "; give the pose as pose=..." if isinstance(given, Pose) else ""
+            raise ModelError(f"{name} is for shapes that are given by name; a {type(solid).__name__} has its own{hint}")
+    of_mesh = {k: getattr(solid, k) for k in ("file", "vertices", "triangles")} if isinstance(solid, Mesh) else {}
+    found = []
+    for part in solid.outlines():
+        one = checked_visual(replace(x, shape=part.shape, size=part.size, **of_mesh))
+        up = np.asarray(one.pose.rotation)[:, 2] * part.height
+        moved = tuple((np.asarray(one.pose.position) + up).tolist())
+        found.append(replace(one, pose=replace(one.pose, position=moved)) if part.height else one)
+    return tuple(found)
 
 
 def checked_visual(x: Visual) -> Visual:
@@ -40,8 +73,13 @@ def checked_visual(x: Visual) -> Visual:
         len(x.color) == 7 and x.color[0] == "#" and all(c in "0123456789abcdefABCDEF" for c in x.color[1:])
     ):
         raise ModelError(f'color {x.color!r} is not a colour; write it as "#rrggbb", two hexadecimal digits each')
-    if (x.shape == "mesh") != bool(x.file):
-        raise ModelError('the shape "mesh" needs a file, and no other shape has one')
+    if (x.shape == "mesh") != (bool(x.file) or x.vertices is not None or x.triangles is not None):
+        raise ModelError('the shape "mesh" needs a file, or vertices and triangles, and no other shape has them')
+    arrays: tuple[Rows | None, Rows | None] = (None, None)
+    if x.shape == "mesh" and not x.file:
+        arrays = plain_triangles(x.vertices, x.triangles)
+    elif x.vertices is not None or x.triangles is not None:
+        raise ModelError("a mesh has either a file, or vertices and triangles")
     kind = Kind.VECTOR if x.shape == "mesh" else Kind.NOT_NEGATIVE_VECTOR  # a mirrored mesh has negative scales
     size = tuple(map(float, checked(kind, x.size, "size").tolist()))
     position = tuple(map(float, checked(Kind.VECTOR, x.pose.position, "pose.position").tolist()))
@@ -49,4 +87,4 @@ def checked_visual(x: Visual) -> Visual:
     if R.shape == (4,):
         R = np.array([*from_quaternion(R.tolist())]).reshape(3, 3)
     rotation = tuple(tuple(map(float, row)) for row in R.tolist())
-    return Visual(x.body, x.shape, size, Pose(position, rotation), x.color, x.file)
+    return Visual(x.body, x.shape, size, Pose(position, rotation), x.color, x.file, *arrays)

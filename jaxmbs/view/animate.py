@@ -38,6 +38,7 @@ def animate(
     plots: Mapping[str, Vector] | None = None,
     frames: int = 1000,
     shapes: Shapes | None = None,
+    over_visuals: bool = False,
 ) -> Path:
     """Write a motion as an animation; returns the path of the file.
 
@@ -49,9 +50,9 @@ def animate(
     largest number of rows that are used.
 
     Bodies are drawn with their visuals (`Mechanism.add_visual`), those without visuals with their `shapes`, {body:
-    [(vertices (n, 3) in its axes, triangles (m, 3)), ...]}, others as the ellipsoids of their inertia. Raises ModelError
-    for batches, other file names, plots whose length is not that of the solution, and films
-    with several samples or plots.
+    [(vertices (n, 3) in its axes, triangles (m, 3)), ...]}, others as the ellipsoids of their inertia. over_visuals: draw
+    the `shapes` also over visuals, half transparent. Raises ModelError for batches, other file names, plots whose length is
+    not that of the solution, and films with several samples or plots.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> motion = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=1.0, dt=0.01)
@@ -73,27 +74,28 @@ def animate(
                 "with plots"
             )
         (name,) = samples
-        film(models[name], samples[name], path, frames, shapes)
+        film(models[name], samples[name], path, frames, shapes, over_visuals)
         return path
     if path.suffix == ".glb":
-        path.write_bytes(_glb(models, samples, plots, frames, shapes))
+        path.write_bytes(_glb(models, samples, plots, frames, shapes, over_visuals))
     else:
-        path.write_text(moving_page(models, samples, plots, frames, shapes), encoding="utf-8")
+        path.write_text(moving_page(models, samples, plots, frames, shapes, over_visuals), encoding="utf-8")
     return path
 
 
 def moving_page(
     models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any = None, frames: int = 1000,
-    shapes: Shapes | None = None,
+    shapes: Shapes | None = None, over_visuals: bool = False,
 ) -> str:  # fmt: skip
     """The text of the page of `animate`. samples: {name: object with t (rows,), q (rows, nq) and events (None: unknown)}."""
-    return _page(_glb(models, samples, plots, frames, shapes), next(iter(models.values())).name)
+    return _page(_glb(models, samples, plots, frames, shapes, over_visuals), next(iter(models.values())).name)
 
 
 def _glb(
-    models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, frames: int, shapes: Shapes | None
-) -> bytes:
-    scenes = {name: scene_of(m, shapes) for name, m in models.items()}
+    models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, frames: int, shapes: Shapes | None,
+    over_visuals: bool,
+) -> bytes:  # fmt: skip
+    scenes = {name: scene_of(m, shapes, over_visuals) for name, m in models.items()}
     library = {k: v for _, found in scenes.values() for k, v in found.items()}
     first = next(iter(samples.values()))
     rows = {
@@ -111,12 +113,12 @@ def _glb(
         root = out.add(name, extras={"sample": k})
         if k == 0:
             for d in (d for d in drawn if d.body < 0):
-                out.shape(d, root, d.color, 1.0)
+                out.shape(d, root, d.color, d.opacity)
         times, (R, p) = out.accessor(t, "SCALAR", bounds=True), _poses(model, q, t)
         for i, body in enumerate(model.body_names):
             node = out.moving(body, root, times, p[:, i], R[:, i])
             for d in (d for d in drawn if d.body == i):
-                out.shape(d, node, TINTS[k % len(TINTS)] or d.color, 1.0 if k == 0 else 0.6)
+                out.shape(d, node, TINTS[k % len(TINTS)] or d.color, d.opacity * (1.0 if k == 0 else 0.6))
     return out.content()
 
 

@@ -19,13 +19,14 @@ LIGHT = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
 
 def draw(
     model: Model, q: Coordinates | None = None, axes: Axes3D | None = None, *, t: float = 0.0,
-    shapes: Shapes | None = None,
+    shapes: Shapes | None = None, over_visuals: bool = False,
 ) -> Axes3D:  # fmt: skip
     """Draw a mechanism at q (nq,) (None: neutral configuration) and time t [s]; returns the axes (new ones if None).
 
     Bodies are drawn with their visuals, those without visuals with their `shapes`, {body: [(vertices (n, 3) in its axes,
-    triangles (m, 3)), ...]}, others as the ellipsoids of their inertia; joints as their axes. Needs matplotlib
-    (`pip install 'jaxmbs[study]'`). Raises ModelError for a wrong shape.
+    triangles (m, 3)), ...]}, others as the ellipsoids of their inertia; joints as their axes. over_visuals: draw the
+    `shapes` also over visuals, half transparent. Needs matplotlib (`pip install 'jaxmbs[study]'`). Raises ModelError for a
+    wrong shape.
 
     >>> axes = mbs.draw(mbs.library.double_pendulum().build(), [0.5, 0.3])
     >>> axes.figure.savefig("pendulum.png")
@@ -34,7 +35,7 @@ def draw(
     from matplotlib.figure import Figure
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-    drawn, library = scene_of(model, shapes)
+    drawn, library = scene_of(model, shapes, over_visuals)
     poses = body_poses(model, model.neutral() if q is None else q, t=t)
     R, p = np.asarray(poses.rotation, float), np.asarray(poses.position, float)
     if axes is None:
@@ -48,7 +49,7 @@ def draw(
         lengths = np.linalg.norm(normals, axis=1, keepdims=True)
         shade = 0.65 + 0.35 * np.abs(normals @ LIGHT)[:, None] / np.where(lengths > 0, lengths, 1)
         everything.append(triangles)
-        colors.append(shade * np.array(to_rgb(d.color)))
+        colors.append(np.c_[shade * np.array(to_rgb(d.color)), np.full(len(shade), d.opacity)])
     if everything:
         found = np.concatenate(everything)
         axes.add_collection3d(Poly3DCollection(found, facecolors=np.concatenate(colors), edgecolors="none"))

@@ -15,7 +15,9 @@ from jaxmbs.view.shapes import Shapes
 RATE, DPI = 25, 80  # frames per second, dots per inch of a figure of 6 inches
 
 
-def film(model: Model, solution: Any, path: Path, frames: int, shapes: Shapes | None = None) -> None:
+def film(
+    model: Model, solution: Any, path: Path, frames: int, shapes: Shapes | None = None, over_visuals: bool = False
+) -> None:
     """Write NAME.gif or NAME.mp4 in real time: 25 frames per second, or fewer if that would be more than `frames` in all.
 
     Raises ModelError if ffmpeg, which writes mp4, is missing.
@@ -37,7 +39,7 @@ def film(model: Model, solution: Any, path: Path, frames: int, shapes: Shapes | 
     axes: Any = figure.add_subplot(projection="3d")
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for row in rows[np.unique(np.linspace(0, len(rows) - 1, 6).astype(int))]:
-        draw(model, q[row], axes, t=float(t[row]), shapes=shapes)
+        draw(model, q[row], axes, t=float(t[row]), shapes=shapes, over_visuals=over_visuals)
         limits = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
         low, high = np.minimum(low, limits[:, 0]), np.maximum(high, limits[:, 1])
         axes.clear()
@@ -48,7 +50,7 @@ def film(model: Model, solution: Any, path: Path, frames: int, shapes: Shapes | 
     with writer.saving(figure, str(path), DPI):
         for row in rows:
             axes.clear()
-            draw(model, q[row], axes, t=float(t[row]), shapes=shapes)
+            draw(model, q[row], axes, t=float(t[row]), shapes=shapes, over_visuals=over_visuals)
             for k, put in enumerate((axes.set_xlim, axes.set_ylim, axes.set_zlim)):
                 put(middle[k] - half, middle[k] + half)
             axes.set_title(f"{model.name}, {t[row]:.2f} s")

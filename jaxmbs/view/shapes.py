@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from jaxmbs.model.visuals import Visual
 
 COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#eeca3b")
 JOINT, WORLD_COLOR = "#5b6675", "#c3cad3"
+THROUGH = 0.4  # opacity of a shape that is drawn over visuals
 ROUND = 24  # number of sides of round shapes
 MOST = 6000  # largest number of triangles of a mesh; if it has more, its vertices are merged on a grid
 
@@ -32,34 +34,43 @@ class Drawn:
     key: str
     matrix: np.ndarray
     color: str
+    opacity: float = 1.0
 
 
-def scene_of(model: Model, shapes: Shapes | None = None) -> tuple[list[Drawn], dict[str, Triangles]]:
+def scene_of(
+    model: Model, shapes: Shapes | None = None, over_visuals: bool = False
+) -> tuple[list[Drawn], dict[str, Triangles]]:
     """(all shapes to draw, {key: its triangles}).
 
-    shapes: triangles in axes of a body or of the world, by its name; they are drawn where it has no visuals. Bodies with
-    neither are drawn as the ellipsoids of their inertia (solid and homogeneous, of the same mass), connected
-    to their joints by rods. Meshes that cannot be read cause a ModelWarning.
+    shapes: triangles in axes of a body or of the world, by its name; they are drawn where it has no visuals, and with
+    over_visuals also where it has, half transparent. Bodies with neither are drawn as the ellipsoids of their inertia
+    (solid and homogeneous, of the same mass), connected to their joints by rods. Meshes that cannot be read cause a
+    ModelWarning.
     """
     s = model.structure
     out, meshes, lost = [], {}, []
     for visual in s.visuals:
         body = s.body_index[visual.body]
         color = visual.color or (COLORS[body % len(COLORS)] if body >= 0 else WORLD_COLOR)
-        if visual.shape == "mesh":
+        key = visual.file or visual.shape
+        if visual.file:
             found = _mesh(visual.file)
             if isinstance(found, str):
                 lost.append(f"{visual.file} ({found})")
                 continue
-            meshes[visual.file] = found
-        out.append(Drawn(body, visual.file or visual.shape, _matrix(visual), color))
+            meshes[key] = found
+        elif visual.shape == "mesh":
+            vertices, faces = np.array(visual.vertices, float), np.array(visual.triangles, int)
+            key = f"mesh {hashlib.sha256(vertices.tobytes() + faces.tobytes()).hexdigest()[:16]}"
+            meshes[key] = coarse(vertices, faces)
+        out.append(Drawn(body, key, _matrix(visual), color))
     seen = {d.body for d in out}
     for name, triangles in (shapes or {}).items():
         body = s.body_index[name]
-        for k, x in enumerate(triangles if body not in seen else ()):
+        for k, x in enumerate(triangles if over_visuals or body not in seen else ()):
             meshes[key := f"{name} {k}"] = x
             color = COLORS[body % len(COLORS)] if body >= 0 else WORLD_COLOR
-            out.append(Drawn(body, key, np.eye(4), color))
+            out.append(Drawn(body, key, np.eye(4), color, THROUGH if body in seen else 1.0))
     if lost:
         names = list(dict.fromkeys(lost))
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""

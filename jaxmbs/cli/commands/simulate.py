@@ -21,6 +21,9 @@ def simulate(
     animate: Annotated[
         Path | None, typer.Option(help="An animation: NAME.html, NAME.glb, NAME.gif or NAME.mp4.")
     ] = None,
+    shapes: Annotated[
+        bool, typer.Option("--shapes", help="Draw the shapes of clearances also on bodies that have visuals.")
+    ] = False,
     save_every: Annotated[int, typer.Option(min=1, help="Save one in so many steps.")] = 1,
     precision: Annotated[Precision | None, typer.Option(help="Default: that of the run, else float64.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the history if it exists.")] = False,
@@ -65,7 +68,8 @@ def simulate(
 
             every = history if save_every == 1 else repeat(study, None if sample is None else [sample])
             plots = None if animate.suffix in FILMS else plots_with_coordinates(study, every)
-            written["picture"] = draw(*motion(study, sample), animate, plots=plots, shapes=shapes_of(study))
+            given = {"plots": plots, "shapes": shapes_of(study), "over_visuals": shapes}
+            written["picture"] = draw(*motion(study, sample), animate, **given)
         if as_json:
             voice.document(one_run_document(study, history, store, sample) | written)
         else:

@@ -22,6 +22,7 @@ from jaxmbs.study.outputs.of_state import Momentum as Momentum
 from jaxmbs.study.outputs.of_state import OfState as OfState
 from jaxmbs.study.outputs.pairs import Distance as Distance
 from jaxmbs.study.outputs.pairs import RelativeVelocity as RelativeVelocity
+from jaxmbs.study.outputs.placed import shape_on as shape_on
 from jaxmbs.study.outputs.rim_clearance import RimClearance as RimClearance
 from jaxmbs.study.outputs.shapes import Ball as Ball
 from jaxmbs.study.outputs.shapes import Box as Box

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
+from jaxmbs.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.joints import Joint
+from jaxmbs.model.solids import Solid
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.known import accepting
 from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Output, Scalar, turned
@@ -42,6 +44,13 @@ class Clearance(Output):
         Kind.FLAG, "", "the ends of a hollow tube are open: corners count while they are between them", default=False
     )
     reduce: str = field(Kind.CHOICE, "", REDUCTION, default="min", choices=REDUCTIONS, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("shape_a", "shape_b"):
+            if isinstance(shape := getattr(self, key), Solid):
+                said = f"a {type(shape).__name__} alone is on no body; pass outputs.shape_on(BODY, ...)"
+                raise ModelError(f"Clearance: {key}: {said}")
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "length"

@@ -14,6 +14,7 @@ from jaxmbs.errors import ModelError
 from jaxmbs.geometry import Piece
 from jaxmbs.geometry.decompose import Decomposition, kept
 from jaxmbs.geometry.meshes import Triangles
+from jaxmbs.model import solids
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
@@ -25,7 +26,7 @@ from jaxmbs.study.outputs.shapes import Shape, corners_of, edges_of
 @element
 class Mesh(Shape):
     """A body of any form, concave ones too: triangles from a CAD program, in a file (STL, OBJ, PLY, STEP with cascadio) or
-    as arrays.
+    as arrays. In Python, a `jaxmbs.Mesh` in place of the file gives the scale, the error and the arrays too.
 
     It is cut once into convex pieces that contain it, and the surface of all of them is nowhere farther from it than
     `error`; CoACD chooses the cuts, and both properties are then computed from the triangles. The pieces are kept beside
@@ -40,7 +41,7 @@ class Mesh(Shape):
     1
     """
 
-    file: str = field(Kind.TEXT, "", "mesh file beside this one", default="")
+    file: str | os.PathLike[str] | solids.Mesh = field(Kind.TEXT, "", "mesh file beside this one", default="")
     scale: float = field(
         Kind.POSITIVE, "m", "length of the unit of the mesh: 0.001 if it is in mm", default=1.0, kw_only=True
     )
@@ -64,7 +65,9 @@ class Mesh(Shape):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.file, os.PathLike):
+        if isinstance(self.file, solids.Mesh):
+            self._take(self.file)
+        elif isinstance(self.file, os.PathLike):
             object.__setattr__(self, "file", os.fspath(self.file))
         for name in ("vertices", "triangles"):
             given = getattr(self, name)
@@ -72,10 +75,23 @@ class Mesh(Shape):
             if isinstance(rows, list):  # tuples can be compared
                 object.__setattr__(self, name, tuple(tuple(x) if isinstance(x, list) else x for x in rows))
 
+    def _take(self, mesh: solids.Mesh) -> None:
+        for name in ("scale", "error", "vertices", "triangles"):
+            given, usual = getattr(self, name), getattr(Mesh, name)
+            if given is not usual and (usual is None or given != usual):
+                raise ModelError(f"mesh on {self.body!r}: {name} is that of its jaxmbs.Mesh; give it there")
+            object.__setattr__(self, name, getattr(mesh, name))
+        object.__setattr__(self, "file", mesh.file)
+
+    @property
+    def path(self) -> str:
+        """Its file; empty for arrays."""
+        return str(self.file)
+
     @property
     def called(self) -> str:
         """What messages call it."""
-        return f'"{Path(self.file).name}"' if self.file else "the mesh"
+        return f'"{Path(self.path).name}"' if self.file else "the mesh"
 
     def faults(self) -> Iterator[tuple[str, str]]:
         if bool(self.file) == (self.vertices is not None) or (self.vertices is None) != (self.triangles is None):
@@ -102,7 +118,7 @@ class Mesh(Shape):
         if not self.file:
             return {}
         found, name = self._cut()
-        return {Path(self.file).name: self._content(), name: found.to_bytes()}
+        return {Path(self.path).name: self._content(), name: found.to_bytes()}
 
     def decomposition(self) -> Decomposition:
         """The convex pieces, in units and axes of the mesh. Raises ModelError."""
@@ -122,17 +138,17 @@ class Mesh(Shape):
 
     def _content(self) -> bytes:
         try:
-            return Path(self.file).read_bytes()
+            return Path(self.path).read_bytes()
         except OSError as error:
             raise ModelError(f"cannot be read: {error.strerror}") from error
 
     def _mesh(self) -> Triangles:
         if self.file:
-            return _read(self._content(), Path(self.file).name)
+            return _read(self._content(), Path(self.path).name)
         return Triangles.of(self.vertices, self.triangles)
 
     def _cut(self) -> tuple[Decomposition, str]:
-        mesh, file = self._mesh(), Path(self.file)
+        mesh, file = self._mesh(), Path(self.path)
         error = mesh.size / 100 if self.error is None else self.error / self.scale
         if self.file:
             return kept(mesh, error, file.parent, file.stem)

@@ -80,7 +80,7 @@ def _end(shape: Shape, piece: int, point: np.ndarray) -> str:
 
 
 def _labelled(shape: Shape) -> str:
-    called = Path(shape.file).name if isinstance(shape, Mesh) and shape.file else type_name(type(shape))
+    called = Path(shape.path).name if isinstance(shape, Mesh) and shape.path else type_name(type(shape))
     return f"{called} of {shape.body}"
 
 

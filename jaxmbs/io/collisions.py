@@ -1,0 +1,37 @@
+"""Collision shapes of robots, which are not part of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.loading import is_robot, is_urdf
+from jaxmbs.model import Ball, Box, Capsule, Mesh, Pose, Tube
+
+Collisions = dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]
+
+
+def collision_shapes(path: str | Path, *, trust: bool = False) -> Collisions:
+    """The collision shapes in the URDF or MJCF file at `path`: {body: [(solid, its pose in the body's frame), ...]}, by the
+    names that bodies have in the model of the file; bodies without any are left out.
+
+    They serve drawing (`Mechanism.add_visual`) and clearances (`mbs.study.outputs.shape_on`). In an MJCF they are the geoms
+    that collide with others by `contype` and `conaffinity`; meshes are given as they are, although MuJoCo collides with
+    their hulls. trust: also read meshes in other folders, as for `from_urdf` and `from_mjcf`. A ModelWarning counts what has
+    no such shape (planes, ellipsoids, height fields). Raises InputError with all faults, each with its element.
+
+    >>> from pathlib import Path
+    >>> text = '<robot name="r"><link name="arm"><collision><origin xyz="0 0 1"/><geometry><sphere radius="0.2"/>'
+    >>> _ = Path("arm.urdf").write_text(text + "</geometry></collision></link></robot>")
+    >>> ((solid, pose),) = mbs.collision_shapes("arm.urdf")["arm"]
+    >>> mbs.study.outputs.shape_on("arm", solid, pose).center
+    (0.0, 0.0, 1.0)
+    """
+    path = Path(path)
+    if is_urdf(path):
+        from jaxmbs.io.urdf import reader
+    elif is_robot(path) and path.suffix.lower() in (".xml", ".mjcf"):
+        from jaxmbs.io.mjcf import reader
+    else:
+        raise InputError(Problem("", "collision shapes are read from URDF and MJCF files (.urdf, .xml, .mjcf)"), path)
+    return reader(path, trust=trust, on_unsupported="warn").collisions()

@@ -1,0 +1,37 @@
+"""Solids fixed to bodies, as the shapes of clearances."""
+
+from __future__ import annotations
+
+from jaxmbs.errors import ModelError
+from jaxmbs.model import Pose, solids
+from jaxmbs.model.field_rules import Kind, checked
+from jaxmbs.study.outputs.mesh import Mesh
+from jaxmbs.study.outputs.shapes import Ball, Box, Capsule, Shape, Tube, edges_of
+
+HERE = Pose()
+
+
+def shape_on(body: str, solid: solids.Solid, pose: Pose = HERE) -> Shape:
+    """The shape of a clearance that is a solid such as `mbs.Mesh(...)` or `mbs.Box(...)` on a body, or on the world.
+
+    pose: of the solid in the body's frame. Raises ModelError for what is not a solid.
+
+    >>> from jaxmbs.study.outputs import shape_on
+    >>> shape_on("stage", mbs.Tube(radius=0.5, length=2.0), mbs.Pose((0, 0, 1))).center
+    (0.0, 0.0, 1.0)
+    """
+    x, y, z = checked(Kind.VECTOR, pose.position, "shape_on: pose.position").tolist()
+    given = checked(Kind.ROTATION, pose.rotation, "shape_on: pose.rotation").tolist()
+    turned = tuple(tuple(row) if isinstance(row, list) else row for row in given)
+    center, axis = (x, y, z), tuple(edges_of(turned)[2].tolist())
+    if isinstance(solid, solids.Mesh):
+        return Mesh(body, solid, position=center, rotation=turned)
+    if isinstance(solid, solids.Ball):
+        return Ball(body, center, radius=solid.radius)
+    if isinstance(solid, solids.Box):
+        return Box(body, center, size=solid.size, rotation=turned)
+    if isinstance(solid, solids.Tube):
+        return Tube(body, center, axis=axis, radius=solid.radius, length=solid.length)
+    if isinstance(solid, solids.Capsule):
+        return Capsule(body, center, axis=axis, radius=solid.radius, length=solid.length)
+    raise ModelError(f"shape_on: {solid!r} is not a solid; pass one such as mbs.Mesh(...)")
