@@ -62,6 +62,7 @@ ROOMS = {
         "reliability": {"folder", "problem", "samples", "results", "statistics"},
         "runs": {"folder", "problem", "samples", "results", "statistics"},
         "reports": {"units", "outputs", "folder", "sampling", "problem", "samples", "results", "statistics"},
+        "trades": {"folder", "sampling", "problem", "results", "statistics", "runs", "reports"},
     },
 }
 WHOLE = {of: table for of, table in [("jaxmbs", LAYERS), *((f"jaxmbs.{name}", rooms) for name, rooms in ROOMS.items())]}

@@ -123,7 +123,7 @@ def command(monkeypatch):
     return run
 
 
-COMPUTING = ("rare", "results", "runs", "simulate", "synthesize")  # files with commands that compute
+COMPUTING = ("rare", "results", "runs", "simulate", "synthesize", "trade")  # files with commands that compute
 
 
 def check_precision(precision: str) -> None:
