@@ -145,6 +145,12 @@ def test_what_is_wrong_is_said_before_anything_is_computed(tmp_path, old, new, s
     assert not (tmp_path / "out").exists()
 
 
+def test_the_keys_of_a_file_of_designs(command):
+    done = command("keys", "trade")
+    for word in ("baseline", "[sweep]", "designs.NAME", "beside this one"):
+        assert word in done.stdout
+
+
 def test_one_design_is_none(cart):
     with pytest.raises(InputError, match="1 designs; a trade study compares two or more"):
         Designs(read(cart()), {"alone": {}})
