@@ -78,7 +78,7 @@ def test_differences_are_those_of_the_stores(folder, found):
 def test_a_design_equal_to_the_baseline_differs_by_exactly_zero(found):
     for entry in (*found["criteria"], *found["outputs"]):
         row = rows(entry)["again"]
-        assert row["said"] == "the same" and row["difference"] == 0
+        assert row["said"] == "the same in all samples" and row["difference"] == 0
         assert "said" not in rows(entry)["now"], "the baseline"
     again = rows(found["criteria"][0])["again"]
     assert again["difference_low"] < 0 < again["difference_high"], "128 samples do not show that no sample differs"
@@ -89,7 +89,15 @@ def test_the_same_command_computes_nothing_again(folder, command, monkeypatch):
         monkeypatch.setattr(trades, name, lambda *x, **more: pytest.fail("computes"))
     done = command("trade", "designs.toml", "--out", "out", "-n", 128, cwd=folder)
     assert done.returncode == 0, done.stderr
-    for word in ("soft", "baseline", "lower", "the same", "Bonferroni", "trade.html", "not distinguished"):
+    for word in (
+        "soft",
+        "baseline",
+        "lower",
+        "the same in all samples",
+        "Bonferroni",
+        "trade.html",
+        "not distinguished",
+    ):
         assert word in done.stdout
     said = json.loads(command("trade", "designs.toml", "--out", "out", "-n", 128, "--json", cwd=folder).stdout)
     assert said["samples"] == 128 and [d["design"] for d in said["designs"]] == ["soft", "now", "again"]

@@ -22,7 +22,7 @@ from jaxmbs.study.statistics.summary import CONFIDENCE, QUANTILES, Summary, summ
 from jaxmbs.study.trades.designs import Designs
 
 ALPHA = 1 - CONFIDENCE
-SAME, UNKNOWN, NOT_DISTINGUISHED = "the same", "not known", "not distinguished"
+SAME, UNKNOWN, NOT_DISTINGUISHED = "the same in all samples", "not known", "not distinguished"
 
 
 def found_in(designs: Designs, studies: Mapping[str, Study], stores: Mapping[str, Store]) -> dict[str, Any]:
@@ -86,8 +86,11 @@ def notes(count: int, dependence: str) -> list[str]:
         f"intervals of one criterion or output hold for all designs at once with {CONFIDENCE:.0%} confidence: each share's "
         f"has {shares}, each difference's {changes} (Bonferroni)"
     ]
-    return [*found, "differences are those of pairs of samples with the same draws; one whose interval contains zero is "
-            f"{NOT_DISTINGUISHED}"]  # fmt: skip
+    return [
+        *found,
+        "differences are those of pairs of samples with the same draws; one whose interval contains zero is "
+        f"{NOT_DISTINGUISHED}, and that of a criterion also if McNemar's p is above {ALPHA / (count - 1):.3g}",
+    ]
 
 
 def _require_same_draws(

@@ -8,15 +8,16 @@ import numpy as np
 
 from jaxmbs.study.reports.plots import GOOD, INK, NEUTRAL, axes
 
-_LETTER = 0.068  # [inch] average width of a letter
-_LONGEST = 30  # letters of a name that are shown
+_LETTER = 0.08  # [inch] average width of a letter
+_LONGEST = 26  # letters of a name that are shown
 
 
 def dots(names: Sequence[str], rows: np.ndarray, label: str, zero: bool = False) -> str:
     """A number with its interval for each design, from top to bottom. rows (designs, 3): number, ends of its interval
     (NaN: none); zero: mark zero."""
     svg: list[str] = []
-    shown = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names]
+    half = _LONGEST // 2  # names of a sweep differ at their ends, too
+    shown = [name if len(name) <= _LONGEST else f"{name[: half - 1]}…{name[-half:]}" for name in names]
     left = 0.25 + _LETTER * max(map(len, shown))
     with axes(4.6, 0.75 + 0.28 * len(names), svg, f"{label} of every design", left) as ax:
         at = np.arange(len(names))[::-1]
