@@ -15,6 +15,7 @@ from jaxmbs.study.results import store as stores
 from jaxmbs.study.trades import trade as trades
 from jaxmbs.study.trades.designs import combinations, rows_of
 from jaxmbs.study.trades.differences import interval_of_shares
+from jaxmbs.study.trades.terminal import failed_said
 from tests.study.conftest import CART
 
 SHORT = CART.replace('"reach > 90 mm", "speed < 0.9 m/s"', '"reach > 90 mm in 50 %", "speed < 0.82 m/s"').replace(
@@ -119,9 +120,22 @@ def test_what_was_interrupted_is_continued(folder, tmp_path):
 def test_folders_of_other_runs_are_refused(folder):
     with pytest.raises(InputError, match=r"designs\.soft: .*soft contains a run of 128 samples, not 64; remove it"):
         trade(folder / "designs.toml", 64, folder / "out")
+    with pytest.raises(InputError, match=r"blocks of 64 samples, not 128"):
+        trade(folder / "designs.toml", 128, folder / "out", block_rows=128)
     study = read(folder / "cart.toml")
     with pytest.raises(InputError, match=r"designs\.soft: .* of another study"):
         trade(Designs(study, {"now": {}, "soft": {"spring.stiffness": 40.0}}), 128, folder / "out")
+
+
+def test_samples_that_failed_are_said():
+    """A mean of the others alone would hide them."""
+    designs = [
+        {"design": "a", "failed": 0, "computed_otherwise": [], "folder": "out/a"},
+        {"design": "b", "failed": 3, "computed_otherwise": ["jax 0.1, now 0.2"], "folder": "out/b"},
+    ]
+    first, second = failed_said({"samples": 2000, "designs": designs})
+    assert first == "b: 3 of 2,000 samples failed and meet no criterion; see jaxmbs report out/b"
+    assert second == "b: computed otherwise than the baseline (jax 0.1, now 0.2)"
 
 
 REFUSED = [

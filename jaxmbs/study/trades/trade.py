@@ -19,6 +19,7 @@ from jaxmbs.study.folder.storage import write_whole
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import sound_study
+from jaxmbs.study.results.provenance import provenance
 from jaxmbs.study.results.store import Store
 from jaxmbs.study.runs.estimate import check
 from jaxmbs.study.runs.run import resume, run
@@ -113,13 +114,15 @@ def _require_own(name: str, study: Study, folder: Path, block_rows: int | None) 
             stores.require_empty(folder)
             return
     record = stores.open_folder(folder).provenance
-    wanted: dict[str, Any] = {"file_sha256": study.sha256, "modules": study.hashes, "n": study.n}
-    wanted |= {"block_rows": block_rows} if block_rows else {}
+    now = provenance(study, study.n or 0, block_rows or record["block_rows"])
+    wanted = {key: now[key] for key in ("file_sha256", "modules", "n", "precision", "block_rows")}
     other = [key for key, x in wanted.items() if record[key] != x]
     if other:
-        said = {"n": f"{record['n']:,} samples, not {study.n:,}", "block_rows": "blocks of another size"}.get(
-            other[0], "another study: the design or its study has changed since"
-        )
+        said = {
+            "n": f"{record['n']:,} samples, not {study.n:,}",
+            "precision": f"precision {record['precision']}, not {now['precision']}",
+            "block_rows": f"blocks of {record['block_rows']} samples, not {block_rows}",
+        }.get(other[0], "another study: the design or its study has changed since")
         message = f"{folder} contains a run of {said}; remove it, or choose another folder"
         raise InputError(Problem(dotted(("designs", name)), message))
 
