@@ -145,7 +145,7 @@ def interval_of_shares(only_a: int, only_b: int, m: int, alpha: float) -> tuple[
     width even if the two never differ.
 
     >>> [round(x, 4) for x in interval_of_shares(5, 20, 1000, 0.05)]
-    [0.0049, 0.025]
+    [0.0048, 0.0251]
     """
     from scipy.stats import norm
 
