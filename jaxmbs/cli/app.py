@@ -16,6 +16,7 @@ from jaxmbs.cli.commands.results import compare, export, report, sensitivity, ve
 from jaxmbs.cli.commands.runs import resume, study
 from jaxmbs.cli.commands.simulate import simulate
 from jaxmbs.cli.commands.synthesize import synthesize
+from jaxmbs.cli.commands.trade import trade
 from jaxmbs.cli.common import speaking
 from jaxmbs.cli.terminal import replace_unencodable
 from jaxmbs.errors import ModelError
@@ -102,8 +103,8 @@ def _top(
 
 
 for command in (
-    new, keys, schema, info, simulate, study, resume, verify, report, compare, sensitivity, check_steps, rare, export,
-    bundle, synthesize,
+    new, keys, schema, info, simulate, study, trade, resume, verify, report, compare, sensitivity, check_steps, rare,
+    export, bundle, synthesize,
 ):  # fmt: skip
     app.command()(command)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)(bench)

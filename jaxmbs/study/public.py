@@ -39,3 +39,6 @@ from jaxmbs.study.statistics.order_statistics import samples_needed as samples_n
 from jaxmbs.study.statistics.order_statistics import tolerance as tolerance
 from jaxmbs.study.statistics.sensitivity import derivatives as derivatives
 from jaxmbs.study.statistics.sensitivity import sensitivity as sensitivity
+from jaxmbs.study.trades.designs import Designs as Designs
+from jaxmbs.study.trades.trade import Trade as Trade
+from jaxmbs.study.trades.trade import trade as trade

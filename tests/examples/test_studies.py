@@ -11,7 +11,7 @@ import jaxmbs as mbs
 from jaxmbs.io.catalogue import builtin
 from jaxmbs.io.generated import in_files
 from jaxmbs.model.events import Action, Condition, When
-from jaxmbs.study import read
+from jaxmbs.study import Designs, read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 slow = pytest.mark.slow
@@ -63,3 +63,9 @@ def test_the_example_of_events_shows_every_condition_and_every_action():
     assert set(happened) == set(study.model.event_names) and happened[-1] == "end" and happened.count("latch") > 2
     assert run.status == mbs.Status.OK and abs(float(run.energy_error[-1])) < 1e-3  # of 200 J
     assert bool(run.mode.lock[study.model.v_slice("hinge")][0])  # latched
+
+
+def test_the_designs_of_the_stage_separation_are_read():
+    designs = Designs.read(EXAMPLES / "stage_separation_designs.toml")
+    assert designs.baseline == "now" and designs.studies["now"] == read(EXAMPLES / "stage_separation.toml")
+    assert float(mbs.get(designs.studies["late"].model, "residual.thrust")) == 300.0

@@ -123,7 +123,15 @@ def command(monkeypatch):
     return run
 
 
-COMPUTING = ("evidence", "rare", "results", "runs", "simulate", "synthesize")  # files with commands that compute
+COMPUTING = (
+    "evidence",
+    "rare",
+    "results",
+    "runs",
+    "simulate",
+    "synthesize",
+    "trade",
+)  # files with commands that compute
 
 
 def check_precision(precision: str) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.io import InputError
-from jaxmbs.study import Normal, Study, Uniform, outputs, read, report, resume, run, save
+from jaxmbs.study import Designs, Normal, Study, Uniform, outputs, read, report, resume, run, save
 from tests.study.conftest import CART
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+EXAMPLES = sorted(p for p in (Path(__file__).parents[2] / "examples").glob("*.toml") if not p.stem.endswith("_designs"))
 DRAWS = {"lower.mass": Normal(apply="multiply", std=0.1)}
 SPEED = {"speed": outputs.JointVelocity("elbow", reduce="max")}
 
@@ -216,7 +216,7 @@ def test_wrong_fields_of_a_distribution_are_said_by_name(made, said):
         made()
 
 
-@pytest.mark.parametrize("x", [Study, save], ids=["Study", "save"])
+@pytest.mark.parametrize("x", [Study, save, Designs], ids=["Study", "save", "Designs"])
 def test_examples_of_the_docstrings_run(x, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     runner, failures = doctest.DocTestRunner(verbose=False), []

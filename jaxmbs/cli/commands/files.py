@@ -9,7 +9,7 @@ import typer
 
 from jaxmbs.cli.common import File, Json, Quiet, Trust, speaking
 
-EVERYTHING = "all"
+EVERYTHING, DESIGNS = "all", "trade"
 
 
 def new(
@@ -41,7 +41,8 @@ def keys(
         str,
         typer.Argument(
             metavar="[PATH]",
-            help='A key, table or type, such as "mechanism.forces" or "pusher", or "all"; without it, a table of contents.',
+            help='A key, table or type, such as "mechanism.forces" or "pusher", "all", or "trade" for a file of designs; '
+            "without it, a table of contents.",
         ),
     ] = "",
     as_json: Json = False,
@@ -54,8 +55,10 @@ def keys(
         from jaxmbs.design.file import file_table
         from jaxmbs.io.reference import keys as known_keys
         from jaxmbs.io.reference import table_of_contents
+        from jaxmbs.study.trades.schema import DesignsFile
 
-        found = known_keys(file_table(), "" if path == EVERYTHING else path)
+        table = DesignsFile if path == DESIGNS else file_table()
+        found = known_keys(table, "" if path in (EVERYTHING, DESIGNS) else path)
         voice.document([asdict(k) for k in found])
         if not as_json:
             voice.show(reference(found) if path else overview(table_of_contents(found)))

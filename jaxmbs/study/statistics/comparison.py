@@ -113,6 +113,13 @@ def pairs(
     no such samples or dispersions, or if the samples of a run depend on one another."""
     if study_a.dependence or study_b.dependence:
         return None
+    return matched(study_a, store_a, sum_a, study_b, store_b, sum_b)
+
+
+def matched(
+    study_a: Study, store_a: Store, sum_a: Summary, study_b: Study, store_b: Store, sum_b: Summary
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The same, also of samples that depend on one another."""
     common = [d.name for d in study_a.dispersions.items if any(d.name == e.name for e in study_b.dispersions.items)]
     _, in_a, in_b = np.intersect1d(sum_a.index, sum_b.index, assume_unique=True, return_indices=True)
     if not common or not len(in_a):
@@ -132,16 +139,16 @@ def paired_shares(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
     return {"only_a": only_a, "only_b": only_b, "chance": chance}
 
 
-def paired_numbers(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
-    """Mean of b - a with its interval, the largest difference, how many are defined in only one of them, and Wilcoxon's
-    signed-rank test of the differences."""
+def paired_numbers(a: np.ndarray, b: np.ndarray, alpha: float = ALPHA) -> dict[str, Any]:
+    """Mean of b - a with its interval of the confidence 1 - alpha, the largest difference, how many are defined in only
+    one of them, and Wilcoxon's signed-rank test of the differences."""
     from scipy.stats import t, wilcoxon
 
     d = (b - a)[np.isfinite(a) & np.isfinite(b)]
     told = {"largest": float(np.abs(d).max(initial=0.0)), "lost": int(np.sum(np.isfinite(a) != np.isfinite(b)))}
     if len(d) < FEWEST:
         return {"chance": None, **told}
-    reach = float(t.isf(ALPHA / 2, len(d) - 1)) * float(d.std(ddof=1)) / np.sqrt(len(d))
+    reach = float(t.isf(alpha / 2, len(d) - 1)) * float(d.std(ddof=1)) / np.sqrt(len(d))
     found: Any = wilcoxon(d) if np.any(d) else None
     mean = float(d.mean())
     chance = float(found.pvalue) if found is not None else 1.0

@@ -1,0 +1,98 @@
+"""The table of a trade study for the terminal; rich is imported for it alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxmbs.io.reports import printed
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+NONE = "-"
+
+
+def percent(x: float) -> str:
+    """A share as text."""
+    return NONE if np.isnan(x) else f"{x:.2%}"
+
+
+def points(x: float) -> str:
+    """A difference of shares as text, in percentage points."""
+    return NONE if np.isnan(x) else f"{100 * x:+.3g}"
+
+
+def reach(low: float, high: float, text: Any) -> str:
+    """An interval as text, with its ends as `text` gives them."""
+    return NONE if np.isnan(low) else f"{text(low)} .. {text(high)}"
+
+
+def signed(x: float) -> str:
+    """A difference as text."""
+    return NONE if np.isnan(x) else f"{x:+.4g}"
+
+
+def share_rows(criterion: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The head and the rows, one per design, of the table of a criterion."""
+    head = ("design", "met", "share", "interval", "difference, points", "its interval", "McNemar's p", "")
+    rows = [
+        (
+            r["design"], f"{r['met']:,}/{r['of']:,}", percent(r["share"]), reach(r["low"], r["high"], percent),
+            *(
+                (points(r["difference"]), reach(r["difference_low"], r["difference_high"], points),
+                 NONE if r["chance"] is None else f"{r['chance']:.3g}", r["said"])
+                if "said" in r else ("", "", "", "baseline")
+            ),
+        )
+        for r in criterion["designs"]
+    ]  # fmt: skip
+    return head, rows
+
+
+def value_rows(output: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The same of an output."""
+    head = ("design", "5 %", "median", "95 %", "mean difference", "its interval", "")
+    rows = []
+    for r in output["designs"]:
+        seen = (r["quantiles"][q] for q in ("0.05", "0.5", "0.95"))
+        changed = ("", "", "baseline")
+        if "said" in r:
+            changed = signed(r["difference"]), reach(r["difference_low"], r["difference_high"], signed), value_said(r)
+        rows.append((r["design"], *(NONE if np.isnan(x) else f"{x:.5g}" for x in seen), *changed))
+    return head, rows
+
+
+def value_said(row: dict[str, Any]) -> str:
+    """The verdict on the difference of an output, with the number of samples in which it has no difference."""
+    more = f"; defined in one only: {row['in_one_only']:,}" if row["in_one_only"] else ""
+    return row["said"] + more
+
+
+def failed_said(document: dict[str, Any]) -> list[str]:
+    """Lines about designs with samples that failed, or that were computed otherwise than the baseline."""
+    found = []
+    for d in document["designs"]:
+        if d["failed"]:
+            of = f"{d['failed']:,} of {document['samples']:,} samples failed and meet no criterion"
+            found.append(f"{d['design']}: {of}; see jaxmbs report {d['folder']}")
+        if d["computed_otherwise"]:
+            found.append(f"{d['design']}: computed otherwise than the baseline ({'; '.join(d['computed_otherwise'])})")
+    return found
+
+
+def table(document: dict[str, Any]) -> RenderableType:
+    """The tables of all criteria and outputs."""
+    from rich.console import Group
+    from rich.text import Text
+
+    lead = f"{document['study']}: {len(document['designs'])} designs, {document['samples']:,} samples of each"
+    parts: list[RenderableType] = [Text(lead, style="bold")]
+    for kind, rows_of in (("criteria", share_rows), ("outputs", value_rows)):
+        for x in document[kind]:
+            title = x["text"] if kind == "criteria" else x["output"] + (f" [{x['unit']}]" if x["unit"] else "")
+            head, rows = rows_of(x)
+            parts.append(printed(title, head, rows, head[1:-1]))
+    parts += [Text(line, style="red") for line in failed_said(document)]
+    return Group(*parts, *(Text(line, style="dim") for line in document["notes"]))
