@@ -1,0 +1,32 @@
+"""Measured profiles of wind as dispersions: whole rows, the same one for both components."""
+
+import numpy as np
+
+import jaxmbs as mbs
+from jaxmbs.study import Empirical, Study
+from jaxmbs.study.samples.batch import draws_of, numbers_of, precision
+
+SOUNDINGS = np.array([[2.0, 10.0, 30.0, 1.0, 5.0, -4.0], [0.0, -3.0, 12.0, 4.0, 4.5, 9.0], [5.0, 8.0, 41.0, -2.0, 0.5, 1.5]])
+
+
+def test_rows_of_a_file_are_winds_at_all_heights(tmp_path):
+    path = tmp_path / "soundings.csv"
+    np.savetxt(path, SOUNDINGS, delimiter=",", header="e0,e5,e10,n0,n5,n10", comments="", encoding="utf-8")
+    mech = mbs.Mechanism("ball", gravity=(0, 0, -9.81))
+    mech.add_point_mass("ball", 1.0)
+    wind = mbs.Wind(height=(0.0, 5e3, 10e3), east=(1.0, 1.0, 1.0), north=(1.0, 1.0, 1.0))
+    mech.set_environment(atmosphere=mbs.StandardAtmosphere(), wind=wind)
+    mech.add_force("air", mbs.Aerodynamics("ball", area=0.01, coefficients=mbs.Coefficients(drag=(0.5,))))
+    of = {"distribution": "empirical", "file": str(path), "draw": "sounding", "apply": "replace"}
+    study = Study(
+        model=mech.build(), simulation={"t_end": 0.1, "dt": 0.05},
+        dispersions={
+            "wind.east": Empirical(**of, columns=["e0", "e5", "e10"]),
+            "wind.north": Empirical(**of, columns=["n0", "n5", "n10"]),
+        },
+        outputs={"height": {"type": "flight", "body": "ball"}},
+    )  # fmt: skip
+    numbers = numbers_of(study, draws_of(study, range(64), precision()), precision()).parameters
+    rows = np.concatenate([numbers["wind.east"], numbers["wind.north"]], axis=1)
+    which = [int(np.flatnonzero((SOUNDINGS == row).all(1)).item()) for row in rows]
+    assert set(which) == {0, 1, 2}, "each row is one sounding, and all of them occur"
