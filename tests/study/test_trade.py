@@ -13,8 +13,8 @@ from jaxmbs.io import InputError
 from jaxmbs.study import Designs, Normal, read, trade
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.trades import trade as trades
-from jaxmbs.study.trades.designs import combinations, rows_of
 from jaxmbs.study.trades.differences import interval_of_shares
+from jaxmbs.study.trades.rows import combinations, rows_of
 from jaxmbs.study.trades.terminal import failed_said
 from tests.study.conftest import CART
 
