@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import Designs, Normal, read, trade
 from jaxmbs.study.results import store as stores
+from jaxmbs.study.trades import differences
 from jaxmbs.study.trades import trade as trades
-from jaxmbs.study.trades.designs import combinations, rows_of
 from jaxmbs.study.trades.differences import interval_of_shares
+from jaxmbs.study.trades.rows import combinations, rows_of
 from jaxmbs.study.trades.terminal import failed_said
+from jaxmbs.study.units import unit
 from tests.study.conftest import CART
 
 SHORT = CART.replace('"reach > 90 mm", "speed < 0.9 m/s"', '"reach > 90 mm in 50 %", "speed < 0.82 m/s"').replace(
@@ -136,6 +139,27 @@ def test_samples_that_failed_are_said():
     first, second = failed_said({"samples": 2000, "designs": designs})
     assert first == "b: 3 of 2,000 samples failed and meet no criterion; see jaxmbs report out/b"
     assert second == "b: computed otherwise than the baseline (jax 0.1, now 0.2)"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda x: x, "the same in all samples"),
+        (lambda x: x + 1e-12, "rounding"),
+        (lambda x: x + np.where(x > 0, np.nan, 0.0), "not distinguished"),
+        (lambda x: x * np.nan, "not known"),
+        (lambda x: x[::-1], "not distinguished"),
+        (lambda x: x - 1.0 + x**2, "lower"),
+        (lambda x: x + 0.1, "higher"),
+    ],
+)
+def test_what_is_said_of_a_difference(change, said):
+    x = np.linspace(-1.0, 1.0, 20)
+    sums = {name: SimpleNamespace(outputs={"x": y}, dependence="") for name, y in (("a", x), ("b", change(x)))}
+    stores = dict.fromkeys("ab", SimpleNamespace(provenance={"precision": "float64"}))
+    study = SimpleNamespace(shown={"x": unit("m")})
+    found = differences._change_of_output("a", "b", sums, stores, study, "x", 1)  # pyright: ignore[reportArgumentType]
+    assert found["said"] == said
 
 
 REFUSED = [

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import itertools
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,17 +19,15 @@ from jaxmbs.model import set as with_values
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.problem.study import read as read_study
 from jaxmbs.study.sampling.targets import initial_names, parts_of
+from jaxmbs.study.trades.rows import MOST, Values, combinations, rows_of
 from jaxmbs.study.trades.schema import DesignsFile, value_of
 
 if TYPE_CHECKING:
     from jaxmbs.study.sampling.dispersions import Dispersion
 
-Values = dict[str, Any]
-MOST = 1000  # designs; more are a slip in a sweep
 LONGEST = 100  # characters of a design's name
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.+\-]*[A-Za-z0-9_+\-])?")
 _RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?|trade\.(?:html|json)")
-_COMPONENT = re.compile(r"(?P<name>.+)\[(?P<k>\d+)\]")
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -134,29 +128,6 @@ class Designs:
         return names.pop(), found
 
 
-def combinations(values: Mapping[str, Sequence[Any]]) -> dict[str, Values]:
-    """{name: values} of the designs of a sweep, the last parameter changing first.
-
-    >>> list(combinations({"spring.stiffness": [800.0, 900.0], "cart.mass": [2.0, 2.5]}))
-    ['stiffness_800-mass_2', 'stiffness_800-mass_2.5', 'stiffness_900-mass_2', 'stiffness_900-mass_2.5']
-    """
-    many = math.prod(len(some) for some in values.values())
-    if many > MOST:
-        raise InputError(Problem("sweep", f"{many:,} combinations; a trade study has {MOST:,} designs at most"))
-    ends = [name.rpartition(".")[2] for name in values]
-    called = [end if ends.count(end) == 1 else name for end, name in zip(ends, values, strict=True)]
-    labels = [
-        [f"{name}_{k + 1 if np.ndim(x) else f'{x:.12g}'}" for k, x in enumerate(some)]
-        for name, some in zip(called, values.values(), strict=True)
-    ]
-    names = ["-".join(some) for some in itertools.product(*labels)]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(Problem("sweep", f"a value occurs twice: {', '.join(twice[:3])}"))
-    every = itertools.product(*values.values())
-    return {name: dict(zip(values, own, strict=True)) for name, own in zip(names, every, strict=True)}
-
-
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
@@ -169,56 +140,6 @@ def _of_table(
     if sweep is not None:
         return combinations(sweep)
     return rows_of(read_bytes(file_in(folder, file, "file", trust)), str(file))
-
-
-def rows_of(content: bytes, file: str) -> dict[str, Values]:
-    """{name: values} of the designs in a CSV file. file: its name, for messages. Raises InputError with the line.
-
-    >>> rows_of(b"design,spring.stiffness\\nsoft,800\\nstiff,900\\n", "designs.csv")
-    {'soft': {'spring.stiffness': 800.0}, 'stiff': {'spring.stiffness': 900.0}}
-    """
-
-    def wrong(said: str) -> InputError:
-        return InputError(Problem("file", f'"{file}"{said}'))
-
-    try:
-        head, *lines = csv.reader(io.StringIO(content.decode("utf-8-sig")))
-    except UnicodeDecodeError as error:
-        raise wrong(f" is not a text in UTF-8: {error}") from None
-    except ValueError:
-        raise wrong(" is empty") from None
-    head = [name.strip() for name in head]
-    if head.count("design") != 1 or len(set(head)) < len(head):
-        raise wrong(f" needs one column `design`, and no column twice; its columns: {', '.join(head)}")
-    found: dict[str, Values] = {}
-    for number, row in enumerate(lines, 2):
-        if not any(cell.strip() for cell in row):
-            continue
-        cells = dict(zip(head, (cell.strip() for cell in row), strict=False))
-        name = cells.pop("design", "")
-        if name in found or len(row) != len(head):
-            said = f'there is a design "{name}" already' if name in found else f"has {len(row)} cells, not {len(head)}"
-            raise wrong(f", line {number}: {said}")
-        try:
-            found[name] = _joined({key: float(cell) for key, cell in cells.items()})
-        except ValueError as error:
-            raise wrong(f", line {number}: {error}; correct it or leave the row out") from None
-    return found
-
-
-def _joined(cells: Mapping[str, float]) -> Values:
-    """The values of parameters, with components NAME[0], NAME[1] ... joined to lists."""
-    found: Values = {}
-    for key, x in cells.items():
-        part = _COMPONENT.fullmatch(key)
-        if part is None:
-            found[key] = x
-            continue
-        so_far = found.setdefault(part["name"], [])
-        if int(part["k"]) != len(so_far):
-            raise ValueError(f"the column {key} is not where {part['name']}[{len(so_far)}] is expected")
-        so_far.append(x)
-    return found
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------

@@ -176,7 +176,9 @@ def _change_of_output(
     rounding = size * max(ROUNDING[stores[k].provenance["precision"]] for k in (base, name))
     independent = not sums[base].dependence
     low, high = (row.get("low", np.nan), row.get("high", np.nan)) if independent else (np.nan, np.nan)
-    if row["largest"] <= rounding and not row["lost"]:
+    if not np.any(np.isfinite(a) & np.isfinite(b)):
+        said = UNKNOWN
+    elif row["largest"] <= rounding and not row["lost"]:
         said = SAME if row["largest"] == 0 else "rounding"
     elif np.isnan(low):
         said = UNKNOWN
