@@ -152,7 +152,7 @@ def flown(case):
 def integrated(damping, gradient):
     """The printed values of a tumbling brick, from equations of its own, over the equator, without drag."""
     mu, a, rate, j2 = 3.986004418e14, 6_378_137.0, 7.292115e-5, 1.0826298213e-3
-    r, v, R, w = start(a, rate, **TUMBLING)
+    r, v, R, w = start(a, rate, rates=TUMBLING["rates"])
     lengths = BRICK_LENGTH * np.array([0.5, 1.0, 0.5])
 
     def slope(t, y):
