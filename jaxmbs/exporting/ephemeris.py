@@ -14,7 +14,7 @@ from jaxmbs.dynamics import body_poses, body_velocities
 from jaxmbs.errors import ModelError
 from jaxmbs.model import Model, get
 from jaxmbs.model.given import Vector
-from jaxmbs.simulate import Solution
+from jaxmbs.simulate import Solution, Status
 
 TIME_SYSTEMS = ("UTC", "TAI", "TT", "TDB", "GPS")
 _TEXT = re.compile(r"[ -~]+")  # what a value may consist of
@@ -38,12 +38,13 @@ def save_ephemeris(
     (504.0-B, version 1.0: quaternions from `frame` to the body's axes, the scalar last).
 
     solution: of one instance, from `simulate`; every row of it becomes a line. body: its name is that of the object.
-    epoch: date and time at t = 0, with a time zone for UTC; identifier: international designator of the object; frame: what
-    the axes of the world are; center: what its origin is; time_system: UTC, TAI, TT, TDB or GPS, in which no leap second may
-    fall into the motion; point: of the body, in its frame, the centre of mass by default.
+    epoch: date and time at t = 0, with a time zone for UTC, without one for the others; identifier: international
+    designator of the object; frame: what the axes of the world are; center: what its origin is; time_system: UTC, TAI, TT,
+    TDB or GPS, in which no leap second may fall into the motion; point: of the body, in its frame, whose positions are
+    written; the centre of mass by default.
 
-    Raises ModelError for an unknown body, suffix or time system, a batch, a motion that is not finite, and texts that such
-    a message cannot hold.
+    Raises ModelError for an unknown body, suffix or time system, a batch, a motion that did not succeed, and texts that
+    such a message cannot hold.
 
     >>> import tempfile
     >>> from datetime import datetime, UTC
@@ -69,10 +70,18 @@ def save_ephemeris(
         raise ModelError(f"{where}: the solution is a batch or has no history; pass one instance, with save_every")
     if not (np.isfinite(q).all() and np.isfinite(v).all()):
         raise ModelError(f"{where}: the motion is not finite; see solution.status")
-    if epoch.tzinfo is not None:
-        epoch = epoch.astimezone(UTC).replace(tzinfo=None)
-    elif time_system == "UTC":
-        raise ModelError(f"{where}: epoch has no time zone; pass datetime(..., tzinfo=UTC)")
+    if int(np.asarray(solution.status)) != Status.OK:
+        raise ModelError(f"{where}: the motion did not succeed: {Status(int(np.asarray(solution.status))).message}")
+    if np.any(np.diff(t) <= 0):
+        raise ModelError(f"{where}: a time occurs twice; such a message needs increasing times")
+    if (epoch.tzinfo is None) is (time_system == "UTC"):
+        said = (
+            "has no time zone; pass datetime(..., tzinfo=UTC)"
+            if time_system == "UTC"
+            else "has a time zone, which only UTC has"
+        )
+        raise ModelError(f"{where}: epoch {said}")
+    epoch = epoch if epoch.tzinfo is None else epoch.astimezone(UTC).replace(tzinfo=None)
     times = [_date(epoch, x) for x in t.tolist()]
     meta = {"OBJECT_NAME": body, "OBJECT_ID": identifier, "CENTER_NAME": center}
     for name, text in (*meta.items(), ("frame", frame)):

@@ -86,6 +86,9 @@ def from_usd(
         stage = Usd.Stage.Open(str(path))
     except Tf.ErrorException as error:
         raise InputError(Problem("", f"not a USD file: {error}"), path) from None
+    broken = stage.GetCompositionErrors() if hasattr(stage, "GetCompositionErrors") else ()
+    if broken:
+        raise InputError([Problem("", f"cannot be composed: {error}") for error in broken[:6]], path)
     elsewhere = [
         layer.realPath for layer in stage.GetUsedLayers() if layer.realPath and not within(path.parent, layer.realPath)
     ]
@@ -166,7 +169,10 @@ class _Reader:
             mass = float(own.GetMassAttr().Get()) * self.kilogram
             moments = np.array(own.GetDiagonalInertiaAttr().Get(), float) * self.kilogram * self.meter**2
             com = np.array(own.GetCenterOfMassAttr().Get(), float) * self.meter
-            com = com if np.isfinite(com).all() else np.zeros(3)
+            if not np.isfinite(com).all():
+                said = "has no centre of mass: give it physics:centerOfMass; nothing is computed from its shapes"
+                self.draft.fault(path, said)
+                return
             turn = _rotation(own.GetPrincipalAxesAttr().Get())
         if mass <= 0 or not moments.any():
             what = "mass" if mass <= 0 else "inertia"
@@ -248,15 +254,23 @@ class _Reader:
             reached.add(child)
             self._add_drive(found)
         for h in (*left, *(h for h in hinges if h.cut)):
+            if self._drives(h):
+                self.draft.lacks("drives of cut joints", h.path)
             try:
                 self.draft.mech.close_loop(h.name, h.joint, self.names[h.bodies[0]], self.names[h.bodies[1]], *h.poses)
             except ModelError as error:
                 self.draft.fault(h.path, str(error))
 
+    def _drives(self, hinge: _Hinge) -> list[str]:
+        found = map(str, self.stage.GetPrimAtPath(hinge.path).GetAppliedSchemas())
+        return [name for name in found if name.startswith("PhysicsDriveAPI")]
+
     def _add_drive(self, hinge: _Hinge) -> None:
         """The drive of a joint about or along its axis, as a spring and damper: angles of drives are in degrees."""
         kind = {Revolute: "angular", Prismatic: "linear"}.get(type(hinge.joint))
         prim = self.stage.GetPrimAtPath(hinge.path)
+        if set(self._drives(hinge)) - {f"PhysicsDriveAPI:{kind}"}:
+            self.draft.lacks("drives that are not along the axis of a joint", hinge.path)
         if kind is None or not prim.HasAPI(self.physics.DriveAPI, kind):
             return
         drive = self.physics.DriveAPI(prim, kind)
@@ -270,7 +284,10 @@ class _Reader:
         if speed and damping:
             self.draft.lacks("drives with a target velocity", hinge.path)
             return
-        if np.isfinite(drive.GetMaxForceAttr().Get() or np.inf):
+        most = drive.GetMaxForceAttr().Get()
+        if most == 0:
+            return
+        if most is not None and np.isfinite(most):
             self.draft.lacks("largest forces of drives", hinge.path)
         # forces are in kg unit/s² of the stage, torques in kg unit²/s²
         unit = np.pi / 180 if kind == "angular" else self.meter

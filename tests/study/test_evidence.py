@@ -84,6 +84,18 @@ def test_a_verdict_that_depends_on_the_steps_is_open(runs, tmp_path, command):
     assert examined(runs / "cart").sound
 
 
+def test_a_study_without_criteria_has_no_verdict(tmp_path, command):
+    (tmp_path / "plain.toml").write_text(
+        CART.replace('criteria = ["reach > 90 mm", "speed < 0.9 m/s"]', ""), encoding="utf-8"
+    )
+    run(read(tmp_path / "plain.toml"), 64, tmp_path / "plain", 64)
+    found = check_steps(tmp_path / "plain")
+    assert found["settled"] is None and len(found["samples"]["random"]) == 40
+    page = report(tmp_path / "plain").path.read_text(encoding="utf-8")
+    assert "the study has no criteria" in page and "nan%" not in page
+    assert command("check-steps", "plain", "--check", "-q", cwd=tmp_path).returncode == 0
+
+
 def test_this_machine_computes_the_same_bits(runs, monkeypatch):
     found = compare_machine(runs / "cart")
     assert (found["verdict"], found["samples"], found["machine"]) == ("the same bits", 64, [])
@@ -97,7 +109,12 @@ def test_this_machine_computes_the_same_bits(runs, monkeypatch):
     def elsewhere(by):
         def compiled(study, rows):
             of = program(study, rows)
-            return lambda first, count: {k: x * (1 + by) if k == "reach" else x for k, x in of(first, count).items()}
+
+            def found(first, count):
+                return {k: x * (1 + by) if k == "reach" else x for k, x in of(first, count).items()}
+
+            found.most = of.most
+            return found
 
         return compiled
 
@@ -186,12 +203,18 @@ def test_what_was_changed_in_a_bundle_is_named(runs, tmp_path):
         examined_bundle(rewritten(packed, bad, lambda files: {"a": b""}))
 
 
+def test_an_unpacked_bundle_is_bundled_again(runs, tmp_path):
+    zipfile.ZipFile(bundle(runs / "cart", tmp_path / "one.zip")).extractall(tmp_path / "again")
+    assert examined_bundle(bundle(tmp_path / "again")).sound
+
+
 def test_a_sealed_bundle(tmp_path):
     for name, text in (("cart.toml", CART), ("key", "0123456789abcdef" * 2), ("other", "f" * 32)):
         (tmp_path / name).write_text(text, encoding="utf-8")
     run(read(tmp_path / "cart.toml"), 64, tmp_path / "run", 64, seal=tmp_path / "key")
-    with pytest.raises(InputError, match="begun with a key"):
-        bundle(tmp_path / "run")
+    for unsealed in (bundle, check_steps):
+        with pytest.raises(InputError, match="begun with a key"):
+            unsealed(tmp_path / "run")
     packed = bundle(tmp_path / "run", seal=tmp_path / "key")
     assert examined_bundle(packed, seal=tmp_path / "key").sound
     assert CONTENTS in {d.file for d in examined_bundle(packed, seal=tmp_path / "other").damage}
@@ -212,7 +235,7 @@ def test_requirements_are_shown_with_their_margins(runs, command):
     assert required["margin"] == pytest.approx(1e-3) and required["met"] and required["method"] == "test"
     page = found.path.read_text(encoding="utf-8")
     assert "SEP-012" in page and "The cart shall be slow." in page and "report 17" in page
-    assert "[evidence] history in the file states it" in page
+    assert "to state it, write history in [evidence]" in page
 
 
 def test_a_margin_that_is_not_there_is_not_met(runs, tmp_path, command):
@@ -271,6 +294,7 @@ def test_motorization_factor():
         ({"actuators": ["coyl"]}, 'did you mean "coil"'),
         ({"harness": ["push"]}, "does not act on the joint"),
         ({"harness": []}, "nothing resists"),
+        ({"friction": ["line"]}, "named twice"),
         ({"actuators": []}, "at least 1"),
     ):
         with pytest.raises(InputError, match=said):

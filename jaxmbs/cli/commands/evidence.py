@@ -18,8 +18,8 @@ def check_steps(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compute the worst and some random samples of a run again, in float64, with half the step and with another method
-    of integration, and show how far its outputs are from those of the exact motion."""
+    """Compute the worst and some random samples of a run again, in float64, with finer steps and with another method of
+    integration, and show how far its outputs are from those of the exact motion."""
     with speaking(as_json, quiet) as voice:
         from contextlib import nullcontext
 
@@ -31,7 +31,7 @@ def check_steps(
             found = checked(folder, trust, seal)
         voice.document(found)
         voice.show(table(found))
-        if check and not found["settled"]:
+        if check and found["settled"] is False:
             raise typer.Exit(FAILED)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -35,6 +35,7 @@ def verify(
         from jaxmbs.cli.show import inventory
         from jaxmbs.study.evidence.bundle import examined_bundle, is_bundle, unpacked
         from jaxmbs.study.results.examination import examined
+        from jaxmbs.study.results.store import open_folder
 
         if mend:
             say("warning: --mend is now called --repair, and will be removed in a later version", problems())
@@ -43,13 +44,18 @@ def verify(
             from jaxmbs.io.errors import InputError, Problem
 
             raise InputError(Problem("--repair", "a bundle is never changed; unpack it, and repair the folder"))
-        found = examined_bundle(folder, trust, seal) if packed else examined(folder, repair or mend, trust, seal)
-        document = found.document
         with ExitStack() as stack:
-            again = None
+            there, again = folder, None
+            if machine:  # before any array exists
+                if packed:
+                    there = str(stack.enter_context(unpacked(folder))[0])
+                compute(open_folder(there).provenance["precision"])
+            found = examined_bundle(folder, trust, seal) if packed else examined(folder, repair or mend, trust, seal)
+            document = found.document
             if machine and found.sound:
-                there = stack.enter_context(unpacked(folder))[0] if packed else folder
-                again = document["machine"] = _computed_here(str(there), trust)
+                from jaxmbs.study.evidence.machine import compare_machine
+
+                again = document["machine"] = compare_machine(there, trust=trust) | {"folder": folder}
             if as_json:
                 voice.document(document)
             else:
@@ -62,19 +68,11 @@ def verify(
             raise typer.Exit(BAD)
 
 
-def _computed_here(folder: str, trust: bool) -> dict[str, Any]:
-    from jaxmbs.study.results.store import open_folder
-
-    compute(open_folder(folder).provenance["precision"])
-    from jaxmbs.study.evidence.machine import compare_machine
-
-    return compare_machine(folder, trust=trust)
-
-
 def report(
     folder: Folder,
     check: Annotated[
-        bool, typer.Option("--check", help="Exit code 3 where a criterion fails or samples are missing.")
+        bool,
+        typer.Option("--check", help="Exit code 3 where a criterion or requirement fails, or samples are missing."),
     ] = False,
     seal: Seal = None,
     trust: Trust = False,

@@ -33,6 +33,8 @@ CONTENTS = "bundle.json"
 _FORMAT = 1
 _TIME = (1980, 1, 1, 0, 0, 0)  # of every file, so that the same run gives the same bytes
 _PIECE = 1 << 20  # [byte] read at once
+# what reading a file of an archive may raise: damaged, badly packed, encrypted, packed in an unknown way
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
 _LONGEST_LIST = 1 << 28  # [byte] a longer list of contents is not read
 
 
@@ -60,8 +62,11 @@ def bundle(
     path = Path(out) if out is not None else place.resolve().with_name(f"{place.resolve().name}.zip")
     if path.exists() and not overwrite:
         raise InputError(Problem(str(path), "exists already; choose another name with --out, or pass --overwrite"))
+    if seal is not None and names.within(place, Path(seal).resolve()):
+        raise InputError(Problem("--seal", f"{seal} lies in the run's folder, and would be packed; keep it elsewhere"))
     if path.resolve().is_relative_to(place.resolve()):
         raise InputError(Problem(str(path), "lies in the run's folder, which it would have to contain; choose another"))
+    storage.require_own(place)  # links would pack what lies elsewhere
     stores.require_key(stores.open_folder(place, key))
     found = examined(place, trust=trust, seal=seal)
     if not found.sound:
@@ -97,10 +102,12 @@ def is_bundle(path: str | Path) -> bool:
 
 def examined_bundle(path: str | Path, trust: bool = False, seal: str | Path | None = None) -> Examination:
     """What `examined` finds in the run of a bundle; files that are missing, were changed or do not belong to it count as
-    damage. trust, seal: as there. Raises InputError if the file is no bundle."""
+    damage, and then nothing else is examined. trust, seal: as there. Raises InputError if the file is no bundle."""
     with unpacked(path, seal) as (folder, damage):
-        found = examined(folder, trust=trust, seal=seal)
-        return replace(found, folder=Path(path), damage=(*damage, *found.damage))
+        if damage:
+            sealed = None if seal is None else False
+            return Examination(Path(path), 0, 0, None, damage, (), Path(path).stat().st_size, sealed=sealed)
+        return replace(examined(folder, trust=trust, seal=seal), folder=Path(path))
 
 
 @contextmanager
@@ -108,22 +115,25 @@ def unpacked(path: str | Path, seal: str | Path | None = None) -> Iterator[tuple
     """A temporary folder with the run of a bundle, and the damage that its list of contents shows. Only files that the
     list names are unpacked, and only into this folder. Raises InputError if the file is no bundle."""
     key = key_of(seal)
-    try:
-        with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(prefix="jaxmbs-") as there:
-            content = _contents(archive, path)
-            _require_room(archive, Path(there), path)
-            damage = list(_unpack(archive, content["files"], Path(there)))
-            if key is not None and not same(content.get(SEAL), key, _canonical(content)):
-                damage.append(Damage(CONTENTS, "was not sealed with this key, or was changed since"))
-            yield Path(there), tuple(damage)
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise InputError(Problem(str(path), f"is not a bundle, or is damaged: {error}; send it again")) from None
+    with tempfile.TemporaryDirectory(prefix="jaxmbs-") as there:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                content = _contents(archive, path)
+                _require_room(archive, Path(there), path)
+                damage = list(_unpack(archive, content["files"], Path(there)))
+        except (zipfile.BadZipFile, EOFError) as error:
+            said = f"is not a bundle, or is damaged: {error}; have it sent again"
+            raise InputError(Problem(str(path), said)) from None
+        if key is not None and not same(content.get(SEAL), key, _canonical(content)):
+            damage.append(Damage(CONTENTS, "was not sealed with this key, or was changed since"))
+        yield Path(there), tuple(damage)
 
 
 def _files(folder: Path) -> list[str]:
     """Names of all files of a run that belong into a bundle, relative to its folder."""
     found = (p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
-    return sorted(p.as_posix() for p in found if not any(part.startswith(".") for part in p.parts))
+    files = sorted(p.as_posix() for p in found if not any(part.startswith(".") for part in p.parts))
+    return [name for name in files if name != CONTENTS]  # that of a bundle which was unpacked
 
 
 def installed() -> dict[str, str]:
@@ -147,16 +157,19 @@ def _put(to: zipfile.ZipFile, name: str, path: Path) -> str:
 
 def _contents(archive: zipfile.ZipFile, path: str | Path) -> dict[str, Any]:
     """The list of contents. Raises InputError if there is none that this version can read."""
+    if CONTENTS not in archive.namelist():
+        message = f"is a ZIP file without {CONTENTS}, so it is no bundle; `jaxmbs bundle DIR` writes one"
+        raise InputError(Problem(str(path), message))
     try:
         if archive.getinfo(CONTENTS).file_size > _LONGEST_LIST:
             raise ValueError("it is too long")
         found = json.loads(archive.read(CONTENTS))
-        if found["format"] != _FORMAT or not all(isinstance(x, str) for x in found["files"].values()):
-            raise ValueError(f"it has the format {found['format']}, here {_FORMAT}")
-    except KeyError:
-        message = f"is a ZIP file without {CONTENTS}, so it is no bundle; `jaxmbs bundle DIR` writes one"
-        raise InputError(Problem(str(path), message)) from None
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        if not isinstance(found, dict) or found.get("format") != _FORMAT:
+            raise ValueError(f"it does not say that it has the format {_FORMAT}, the only one that is known here")
+        files = found.get("files")
+        if not isinstance(files, dict) or not all(isinstance(x, str) for x in files.values()):
+            raise ValueError("it has no checksums of files")
+    except (ValueError, RecursionError, *_UNREADABLE) as error:
         raise InputError(Problem(str(path), f"has a list of contents that cannot be read: {error}")) from None
     return found
 
@@ -182,14 +195,19 @@ def _unpack(archive: zipfile.ZipFile, files: Mapping[str, str], folder: Path) ->
             yield Damage(name, "is not the name of a file of a run")
             continue
         path = folder.joinpath(*name.split("/"))
-        path.parent.mkdir(parents=True, exist_ok=True)
         total = hashlib.sha256()
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(there[name]) as source, path.open("wb") as target:
                 while piece := source.read(_PIECE):
                     total.update(piece)
                     target.write(piece)
-        except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as error:  # RuntimeError: encrypted
+        except OSError as error:
+            if error.errno in names.FULL:
+                raise
+            yield Damage(name, f"cannot be unpacked: {error.strerror}")
+            continue
+        except _UNREADABLE as error:
             yield Damage(name, f"cannot be unpacked: {error}")
             continue
         if total.hexdigest() != wanted:

@@ -49,7 +49,10 @@ def compare_machine(folder: str | Path, blocks: int = 1, trust: bool = False) ->
     if not many or np.any(store.read(("status",), slice(many))["status"] == NOT_RUN):
         raise InputError(Problem(str(store.folder), f"its first {many} samples are not all computed; resume it first"))
     program = compiled(study, rows)
-    here = {name: x[:many] for name, x in store.columns(study, program(0, -(-many // rows))).items()}
+    whole = -(-many // rows)
+    if whole > program.most:
+        raise InputError(Problem("blocks", f"{blocks}; one call computes {program.most} at most"))
+    here = {name: x[:many] for name, x in store.columns(study, program(0, whole)).items()}
     here[CHECKSUM] = checksums(here, 0, salt(record))
     there = store.read(here, slice(many))
     labels = store.labels(study).outputs

@@ -18,7 +18,7 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.reports import printed
 from jaxmbs.study.folder.seal import key_of
 from jaxmbs.study.results import store as stores
-from jaxmbs.study.results.checked import keep
+from jaxmbs.study.results.checked import CONCLUSIONS, keep
 from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.statistics.summary import summarize, worst
 
@@ -53,6 +53,7 @@ def check_steps(folder: str | Path, trust: bool = False, seal: str | Path | None
     A variant that cannot be computed says why, in place of its changes.
     """
     store = stores.open_folder(folder, key_of(seal))
+    stores.require_key(store)
     study = sound_study(store, trust)
     summary = summarize(study, store)
     chosen = _chosen(study, store, summary)
@@ -76,10 +77,11 @@ def check_steps(folder: str | Path, trust: bool = False, seal: str | Path | None
     criteria = [
         _criterion(c, v, summary, errors[c.output]) for c, v in zip(study.criteria, summary.verdicts, strict=True)
     ]
-    lost = any(row["lost"] for row in outputs) or any(v.get("failed") for v in variants)
+    lost = any(row["lost"] for row in outputs) or any(v.get("failed") or "fault" in v for v in variants)
     told = {
         "folder": str(store.folder), "samples": {kind: list(x) for kind, x in chosen.items()}, "variants": variants,
-        "outputs": outputs, "criteria": criteria, "settled": not lost and all(c["settled"] for c in criteria),
+        "outputs": outputs, "criteria": criteria, "of": summary.done,
+        "settled": not lost and all(c["settled"] for c in criteria) if criteria else None,
     }  # fmt: skip
     keep(store, told)
     return told
@@ -87,14 +89,18 @@ def check_steps(folder: str | Path, trust: bool = False, seal: str | Path | None
 
 def _chosen(study: Study, store: Store, summary: Summary) -> dict[str, list[int]]:
     """The samples to compute again, by kind; no sample twice."""
-    some = np.unique(np.random.default_rng(study.seed).integers(0, store.n, 8 * RANDOM))
-    status = store.read(("status",), some.tolist())["status"]
     near = [sample for sample, _, _ in worst(study, summary, WORST)]
-    fine = [int(i) for i, s in zip(some, status, strict=True) if s == 0 and i not in near]
-    apart = np.random.default_rng(study.seed + 1).permutation(len(fine))[:RANDOM]
+    rng = np.random.default_rng(study.seed)
+    index, rank = np.zeros(0, int), np.zeros(0)
+    for own, status in zip(summary.index.parts(), summary.status.parts(), strict=True):
+        good = own[status == 0]
+        good = good[~np.isin(good, near)]
+        index, rank = np.concatenate([index, good]), np.concatenate([rank, rng.random(len(good))])
+        first = np.argsort(rank, kind="stable")[:RANDOM]  # of all so far, those with the smallest numbers
+        index, rank = index[first], rank[first]
     found = {
         "worst": near,
-        "random": sorted(fine[i] for i in apart),
+        "random": sorted(index.tolist()),
         "failed": sorted(i for f in summary.failed.values() for i in f.first)[:FAILED],
     }
     if not found["worst"] and not found["random"]:
@@ -124,7 +130,7 @@ def _by_another(study: Study) -> SimulationTable:
             continue
         if method != own.method:
             return own.model_copy(update={"method": method})
-    return own.model_copy(update={"method": "rk4", "tolerance": None, "max_steps": None})
+    raise AssertionError("rk4 and dopri5 are suitable for every mechanism")
 
 
 def _said(simulation: SimulationTable) -> dict[str, Any]:
@@ -176,9 +182,10 @@ def _output(
     row["size"] = float(np.median(np.abs(there[defined])) / factor) if defined.any() else None
     for what, change in changes:
         known = defined & np.isfinite(change[name])
-        row["changes"][what] = float(np.abs(change[name][known]).max(initial=0.0) / factor)
+        row["changes"][what] = float(np.abs(change[name][known]).max() / factor) if known.any() else float("nan")
         row["lost"] = max(row["lost"], int(np.sum(good & (np.isfinite(there) != np.isfinite(there + change[name])))))
-    row["error"] = max(row["changes"].values(), default=float("nan"))
+    changed = list(row["changes"].values())
+    row["error"] = float(np.max(changed)) if changed else float("nan")  # NaN if any of them is
     return row
 
 
@@ -188,8 +195,8 @@ def _criterion(c: Criterion, verdict: Verdict, summary: Summary, error: float) -
     for x in summary.outputs[c.output].parts():
         margin = c.margin(x)
         near = np.abs(margin) <= error
-        near_met += int(np.sum(near & (margin >= 0)))
-        near_missed += int(np.sum(near & (margin < 0)))
+        met = c.met(x)  # a value on the bound meets it or not, by its sign
+        near_met, near_missed = near_met + int(np.sum(near & met)), near_missed + int(np.sum(near & ~met))
     least, most = replace(verdict, met=verdict.met - near_met), replace(verdict, met=verdict.met + near_missed)
     return {
         "criterion": c.text, "met": verdict.met, "of": verdict.of, "near": near_met + near_missed,
@@ -233,6 +240,5 @@ def table(found: Mapping[str, Any]) -> RenderableType:
         ]  # fmt: skip
         columns = ("criterion", "met by", "nearer to a bound than the error", "verdict")
         parts.append(printed("criteria", columns, lines, columns[1:3]))
-    settled = "no verdict depends on the steps" if found["settled"] else "the steps are too coarse for a verdict"
-    parts.append(Text(settled, style="green" if found["settled"] else "red"))
+    parts.append(Text(CONCLUSIONS[found["settled"]], style={True: "green", False: "red", None: ""}[found["settled"]]))
     return Group(*parts)

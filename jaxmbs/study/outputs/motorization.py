@@ -32,7 +32,8 @@ class MotorizationFactor(OfState):
     harness. The standard requires at least 2: "motorization > 2".
 
     All are force elements that act on the joint, which has one degree of freedom. What helps the motion is no resistance,
-    and inertia is not included. Undefined while nothing resists.
+    and inertia is not included. Undefined while nothing resists. A `Friction` is smooth near rest, where it resists nothing:
+    what holds the joint at the start must be given by another element.
 
     >>> from jaxmbs.study.outputs import MotorizationFactor
     >>> MotorizationFactor("hinge", actuators=["coil"], friction=["bearing"], harness=["cable"]).reduce
@@ -68,6 +69,9 @@ class MotorizationFactor(OfState):
                     yield key, f'there is no force element "{name}"; {choices(name, forces, "force elements")}'
                 elif self.joint not in (getattr(forces[name], x) for x in forces[name].joints):
                     yield key, f'"{name}" does not act on the joint "{self.joint}"; name elements that do'
+        named = [name for key in ("actuators", *FACTORS) for name in getattr(self, key)]
+        for name in sorted({name for name in named if named.count(name) > 1}):
+            yield "actuators", f'"{name}" is named twice; it either drives the joint or resists in one way'
         if not any(getattr(self, key) for key in FACTORS):
             yield "friction", f"nothing resists; name force elements under {', '.join(FACTORS)}"
 

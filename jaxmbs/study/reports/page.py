@@ -110,8 +110,8 @@ def _verdict(study: Study, summary: Summary) -> str:
         head, kind = f"{len(short)} of {len(study.evidence.requirements)} requirements not met", "failed"
     notes = [f"Not met: {escape(v.text)}: {escape(shortfall(study, summary, v))}." for v in failed]
     notes += [
-        f"Requirement {escape(r.name)} not met: the margin shown is {r.shown:.4g} {escape(r.unit.name)}, required "
-        f"{r.margin:.4g} {escape(r.unit.name)}."
+        f"Requirement {escape(r.name)} not met: the margin shown is {escape(r.said(r.shown))}, required "
+        f"{escape(r.said(r.margin))}."
         for r in short
         if summary.done == summary.n
     ]

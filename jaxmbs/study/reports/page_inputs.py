@@ -13,7 +13,7 @@ from jaxmbs.study.problem.contents import condition_said, element_said, joint_sa
 from jaxmbs.study.problem.evidence import FACTORS
 from jaxmbs.study.problem.words import described, said_in_the_file
 from jaxmbs.study.reports.page_style import panel, table
-from jaxmbs.study.results.checked import kept
+from jaxmbs.study.results.checked import CONCLUSIONS, kept
 from jaxmbs.study.samples.audit import audit
 from jaxmbs.study.statistics.requirements import requirements
 from jaxmbs.study.statistics.summary import QUANTILES, Summary
@@ -104,20 +104,20 @@ def credibility(study: Study, store: Store, summary: Summary, found: dict[str, D
     """Table of the credibility factors of NASA-STD-7009: what a run itself shows about each, and what the study's file
     states about it."""
     failed = sum(f.count for f in summary.failed.values())
-    widest = max((v.high - v.low for v in summary.verdicts), default=float("nan"))
+    widths = [v.high - v.low for v in summary.verdicts if np.isfinite(v.low)]
+    widest = f"intervals above, of sampling only; the widest is {max(widths):.2%} of probability. " if widths else ""
     commented = said_in_the_file(study.content)
     sources = sum(bool(commented.get(d.name)) for d in study.dispersions.items)
     driven = [name for name, f in found.items() if f and f.found]
     shown = {
         "verification": f"largest error of the energy balance {summary.energy_said}; {failed:,} of {summary.done:,} samples "
-        f"failed, steps that are too coarse count as failed. {_steps(store)}",
+        f"failed, steps that are too coarse count as failed. {_steps(store, summary)}",
         "input_pedigree": f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the "
         "file",
-        "uncertainty": f"intervals above, of sampling only; the widest is {widest:.2%} of probability. What is not "
-        "dispersed is assumed to be certain",
-        "robustness": f"drivers found for {len(driven)} of {len(found)} outputs with criteria",
+        "uncertainty": f"{widest}What is not dispersed is assumed to be certain",
+        "robustness": f"drivers found for {len(driven)} of {len(found)} outputs with criteria" if found else "",
     }
-    missing = "<i>not stated; [evidence] {} in the file states it</i>"
+    missing = "<i>nothing; to state it, write {} in [evidence]</i>"
     rows = [
         [name, shown.get(key, ""), escape(getattr(study.evidence, key)) or missing.format(key)]
         for key, name in FACTORS.items()
@@ -126,7 +126,7 @@ def credibility(study: Study, store: Store, summary: Summary, found: dict[str, D
     return f"<p class=note>{note}</p>{panel(table(['factor', 'what this run shows', 'what the study states'], rows))}"
 
 
-def _steps(store: Store) -> str:
+def _steps(store: Store, summary: Summary) -> str:
     """What `jaxmbs check-steps` found, as HTML."""
     found = kept(store)
     if found is None:
@@ -138,16 +138,17 @@ def _steps(store: Store) -> str:
         if r["error"] is not None
     )
     many = sum(map(len, found["samples"].values()))
-    settled = "no verdict depends on the steps" if found["settled"] else "the steps leave a verdict open"
-    return f"Largest change of {many} samples with half the step and with another method of integration: {worst}; {settled}."
+    whats = " and with ".join(v["what"] for v in found["variants"] if "fault" not in v)
+    then = "" if found["of"] == summary.done else f" This was measured when {found['of']:,} samples were computed."
+    return f"Largest change of {many} samples with {whats}: {worst}; {CONCLUSIONS[found['settled']]}.{then}"
 
 
 def required(study: Study, summary: Summary) -> str:
     """Table of the requirements of a study, with what the run shows of each; "" if it has none."""
     rows = [
         [f"<code>{escape(r.name)}</code>", escape(r.text), escape(r.criterion), escape(r.method),
-         escape(f"{r.margin:.5g} {r.unit.name}".strip()), escape(f"{r.shown:.5g} {r.unit.name}".strip()),
-         "<span class=yes>met</span>" if r.met else "<span class=no>not met</span>"]
+         escape(r.said(r.margin)), escape(r.said(r.shown)),
+         f"<span class={'yes' if r.met else 'no'}>{r.outcome}</span>"]
         for r in requirements(study, summary)
     ]  # fmt: skip
     if not rows:

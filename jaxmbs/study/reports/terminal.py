@@ -114,14 +114,12 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
         parts += [*(Text(line, style="dim") for line in notes(study, s))]
     if found := requirements(study, s):
         rows = [
-            (r.name, r.criterion, r.method, f"{r.margin:.4g}", f"{r.shown:.4g}", r.unit.name,
-             Text(*(("met", "green") if r.met else ("NOT met", "bold red"))))
+            (r.name, r.criterion, r.method, r.said(r.margin), r.said(r.shown),
+             Text(r.outcome.replace("not met", "NOT met"), "green" if r.met else "bold red" if r.finished else "yellow"))
             for r in found
         ]  # fmt: skip
         right = ("margin required", "margin shown")
-        parts.append(
-            printed("requirements", ("requirement", "criterion", "verified by", *right, "unit", ""), rows, right)
-        )
+        parts.append(printed("requirements", ("requirement", "criterion", "verified by", *right, ""), rows, right))
     shares = [f"{q:.0%}" for q in QUANTILES]
     units = [(name, study.shown[name]) for name in study.outputs]
     rows = [(name, *(f"{x / unit.factor:.4g}" for x in s.quantiles(name)), unit.name) for name, unit in units]

@@ -16,6 +16,11 @@ from jaxmbs.study.results.provenance import salt
 if TYPE_CHECKING:
     from jaxmbs.study.results.store import Store
 
+CONCLUSIONS = {  # by the entry "settled"
+    True: "no verdict depends on the steps",
+    False: "the steps leave a verdict open",
+    None: "the study has no criteria",
+}
 _MOST_BYTES = 1 << 24  # a longer file is not read
 
 
@@ -36,7 +41,7 @@ def kept(store: Store) -> dict[str, Any] | None:
         content = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else b""
     except OSError:
         return None
-    if fault_of_marked(content, f"{salt(store.provenance):x}"):
+    if fault_of_marked(content, f"{salt(store.provenance):x}", store.key):
         return None
     found, _ = json.JSONDecoder().raw_decode(content.decode(errors="replace"))
     return found

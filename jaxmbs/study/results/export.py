@@ -50,15 +50,15 @@ def in_units(study: Study, store: Store, table: pandas.DataFrame) -> pandas.Data
 
 def written(
     folder: str | Path,
-    kinds: Collection[str] = ("csv",),
+    kinds: Collection[str] = (),
     out: str | Path | None = None,
     overwrite: bool = False,
     trust: bool = False,
 ) -> list[Path]:
     """Write all samples of a run, one row each; returns the files.
 
-    kinds: "csv" (every digit), "parquet" (needs pyarrow), "mat" (MATLAB and Octave) and "xlsx" (Excel; needs openpyxl);
-    out: the name of the file, which has one of these suffixes and then decides the kind; by default samples.KIND in the
+    kinds: some of "csv" (every digit), "parquet" (needs pyarrow), "mat" (MATLAB and Octave) and "xlsx" (Excel; needs
+    openpyxl); without any, that of the file's suffix, or "csv". out: the name of the file, by default samples.KIND in the
     run's folder. Raises InputError if the run is damaged, a file exists (unless `overwrite` is set), a package is missing,
     or there are more samples than rows of a sheet.
     """
@@ -66,16 +66,18 @@ def written(
     place = storage.place(out) if out is not None else None
     if place is not None:
         named = place.suffix.removeprefix(".")
-        if named in WRITERS and not kinds:
-            kinds = (named,)
-        elif len(kinds) > 1:
+        if len(kinds) > 1:
             raise InputError(Problem("--out", f"names one file, but {' and '.join(kinds)} are several; leave one out"))
+        kinds = kinds or (named,)
+        if named not in WRITERS or named not in kinds:
+            ends = " or ".join(f".{kind}" for kind in (kinds if named in WRITERS else WRITERS))
+            raise InputError(Problem("--out", f"{place.name} must end with {ends}"))
     kinds = kinds or ("csv",)
     wanted = [(kind, place or store.folder / f"samples.{kind}") for kind in kinds]
     for _, path in wanted:
         if path.exists() and not overwrite:
             raise InputError(Problem(str(path), "exists already; choose another name with --out, or pass --overwrite"))
-    if "xlsx" in kinds and store.n >= _ROWS_OF_A_SHEET:
+    if "xlsx" in kinds and store.n > _ROWS_OF_A_SHEET:
         message = f"{store.n:,} samples are more than the {_ROWS_OF_A_SHEET:,} rows of a sheet; take --parquet or --csv"
         raise InputError(Problem("--xlsx", message))
     study = sound_study(store, trust)
@@ -95,6 +97,7 @@ def _csv(table: pandas.DataFrame, path: Path) -> None:
 
 
 def _parquet(table: pandas.DataFrame, path: Path) -> None:
+    importlib.import_module("pyarrow")
     with path.open("wb") as file:
         table.to_parquet(file)
 

@@ -8,19 +8,20 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from jaxmbs.errors import ModelError
 from jaxmbs.model.model import varied
 from jaxmbs.study.folder.layout import labels
 from jaxmbs.study.problem.study import Study
-from jaxmbs.study.samples.batch import is_random, sample_of, status_of
+from jaxmbs.study.samples.batch import is_random, precision, sample_of, status_of
 
 
 def sample_function(study: Study) -> Callable[..., dict[str, Any]]:
     """The function draws (k,) -> {output: value in SI, "status": status} of one sample: a pure function that can be mapped
     over rows, differentiated, and written as a program for other software by `mbs.export`.
 
-    study: one whose motions have no random numbers of their own; with noise of sensors, the function is (draws, key). The
-    draws are those of `study.dispersions.inputs`, in this order and in the units of their dispersions; those of a run are
-    the variables of its results.
+    study: if its motions have random numbers of their own, such as noise of sensors, the function is (draws, key). The draws
+    are those of `study.dispersions.inputs`, in this order and in the units of their dispersions; those of a run are the
+    variables of its results.
 
     >>> study = mbs.study.Study(
     ...     model=mbs.library.double_pendulum().build(),
@@ -36,8 +37,11 @@ def sample_function(study: Study) -> Callable[..., dict[str, Any]]:
     random = is_random(study)
 
     def sample(draws: Any, key: Any = None) -> dict[str, Any]:
-        dtype = jnp.asarray(draws).dtype
-        numbers = study.dispersions.apply(jnp.asarray(draws), dtype)
+        if random and key is None:
+            raise ModelError("sample_function: the study has random numbers of its own; pass draws and a key")
+        draws = jnp.asarray(draws)
+        dtype = draws.dtype if jnp.issubdtype(draws.dtype, jnp.floating) else precision()
+        numbers = study.dispersions.apply(draws.astype(dtype), dtype)
         batch, axes = varied(study.model, {name: x[None] for name, x in numbers.parameters.items()})
         own = {name: x[0] if axes.overrides[name] == 0 else x for name, x in batch.overrides.items()}
         found = sample_of(study, dtype)(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Shown:
     """A requirement and what a run shows of it. margin: the one that is asked for, in `unit`; shown: the one that the
     required share of the samples has, negative if fewer meet the criterion, NaN if so many outputs are undefined that
-    there is none; met: whether criterion and margin are met."""
+    there is none; met: whether criterion and margin are met; finished: whether all samples are computed."""
 
     name: str
     text: str
@@ -30,6 +30,15 @@ class Shown:
     shown: float
     unit: Unit
     met: bool
+    finished: bool
+
+    @property
+    def outcome(self) -> str:
+        return "met" if self.met else "not met" if self.finished else "not finished"
+
+    def said(self, margin: float) -> str:
+        """A margin as text."""
+        return "none: too many undefined" if np.isnan(margin) else f"{margin:.5g} {self.unit.name}".rstrip()
 
     @property
     def document(self) -> dict[str, Any]:
@@ -50,7 +59,7 @@ def requirements(study: Study, summary: Summary) -> list[Shown]:
         factor = criterion.unit.factor
         found.append(
             Shown(name, required.text, criterion.text, required.method, asked / factor, has / factor, criterion.unit,
-                  summary.done == summary.n and enough)
+                  summary.done == summary.n and enough, summary.done == summary.n)
         )  # fmt: skip
     return found
 
@@ -59,7 +68,7 @@ def _margin(study: Study, summary: Summary, k: int) -> float:
     """The least margin [SI] if as many samples as the criterion allows to miss it are left out: those without a value
     first, then those with the smallest margins."""
     criterion, verdict = study.criteria[k], summary.verdicts[k]
-    margins = summary.outputs[criterion.output].mapped(lambda x: np.where(np.isfinite(x), criterion.margin(x), np.nan))
+    margins = summary.outputs[criterion.output].mapped(criterion.margin)
     known = defined(margins)
     allowed = int(np.floor((1 - criterion.share) * verdict.of * (1 + 1e-12))) - (verdict.of - known)
     return float(at_ranks(margins, [allowed])[0]) if 0 <= allowed < known else float("nan")
