@@ -127,7 +127,7 @@ class Mesh(Solid):
     """
 
     file: str = field(Kind.TEXT, "", "path of the file; empty for arrays", default="")
-    vertices: Rows | None = field(Kind.POINTS, "m", "without a file: (n, 3), in units of `scale`", default=None)
+    vertices: Rows | None = field(Kind.POINTS, "", "without a file: (n, 3), in units of `scale`", default=None)
     triangles: Rows | None = field(
         Kind.POINTS,
         "",
@@ -149,6 +149,8 @@ class Mesh(Solid):
         if both and (len(given) != 2 or vertices is not None or triangles is not None):
             raise ModelError("Mesh: pass a path, or the pair (vertices, triangles)")
         corners, sides = given if both else (vertices, triangles)
+        if not both and not isinstance(given, (str, os.PathLike)):
+            raise ModelError(f"Mesh: {type(given).__name__} is no path; pass one, or the pair (vertices, triangles)")
         path = "" if both else os.fspath(given)
         if bool(path) == (corners is not None) or (corners is None) != (sides is None):
             raise ModelError("Mesh: give either a file, or vertices and triangles")

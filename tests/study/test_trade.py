@@ -134,18 +134,18 @@ def test_samples_that_failed_are_said():
     """A mean of the others alone would hide them."""
     designs = [
         {"design": "a", "failed": 0, "computed_otherwise": [], "folder": "out/a"},
-        {"design": "b", "failed": 3, "computed_otherwise": ["jax 0.1, now 0.2"], "folder": "out/b"},
+        {"design": "b", "failed": 3, "computed_otherwise": ["jax: then 0.1, now 0.2"], "folder": "out/b"},
     ]
     first, second = failed_said({"samples": 2000, "designs": designs})
-    assert first == "b: 3 of 2,000 samples failed and meet no criterion; see jaxmbs report out/b"
-    assert second == "b: computed otherwise than the baseline (jax 0.1, now 0.2)"
+    assert first == "b: 3 of 2,000 samples failed and meet no criterion; see `jaxmbs report out/b`"
+    assert second == "b: computed otherwise than the baseline (jax: the baseline 0.1, this design 0.2)"
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda x: x, "the same in all samples"),
-        (lambda x: x + 1e-12, "rounding"),
+        (lambda x: x + 1e-12, "differs by rounding only"),
         (lambda x: x + np.where(x > 0, np.nan, 0.0), "not distinguished"),
         (lambda x: x * np.nan, "not known"),
         (lambda x: x[::-1], "not distinguished"),
@@ -224,7 +224,7 @@ def test_sweeps_and_tables(cart, tmp_path):
     made = Designs.read(tmp_path / "designs.toml")
     assert made.baseline == "a" and made.axis is None and made.studies["b"].q0.tolist() == [0.02]
     assert np.array_equal(mbs.get(made.studies["b"].model, "cart.com"), [0.0, 0.2, 0.0])
-    for old, new, said in (("\nb,", "\na,", 'line 4: there is a design "a"'), ("0.2", "x", "line 4: could not convert"),
+    for old, new, said in (("\nb,", "\na,", 'line 4: there is a design "a"'), ("0.2", "x", 'line 4: "x" in the column'),
                            ("com[1]", "com[2]", "no column twice"), ("design,", "name,", "needs one column `design`"),
                            ("0.02", "0.02,1", "has 6 cells, not 5"), ("com[1]", "com[3]", "is expected")):  # fmt: skip
         with pytest.raises(InputError, match=said):

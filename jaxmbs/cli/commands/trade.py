@@ -32,7 +32,11 @@ def trade(
     n: Annotated[
         int | None,
         typer.Option(
-            "-n", "--samples", metavar="N", parser=count(1), help="Samples of each design; a sweep determines its own."
+            "-n",
+            "--samples",
+            metavar="N",
+            parser=count(1),
+            help="Samples of each design, unless a sampling plan fixes them.",
         ),
     ] = None,
     cluster: Cluster = None,
@@ -41,7 +45,8 @@ def trade(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare designs: the same study of each, with the same draws in all of them, and their differences from the first.
+    """Compare designs: the same study of each, with the same draws in all of them, and their differences from the
+    baseline, the first unless the file names another.
 
     Every design gets a run's folder, DIR/NAME; the comparison is DIR/trade.html and DIR/trade.json. The same command
     continues what was interrupted.

@@ -14,12 +14,14 @@ HERE = Pose()
 def shape_on(body: str, solid: solids.Solid, pose: Pose = HERE) -> Shape:
     """The shape of a clearance that is a solid such as `mbs.Mesh(...)` or `mbs.Box(...)` on a body, or on the world.
 
-    pose: of the solid in the body's frame. Raises ModelError for what is not a solid.
+    pose: of the solid in the body's frame. Raises ModelError for what is not a solid, and for what is not a pose.
 
     >>> from jaxmbs.study.outputs import shape_on
     >>> shape_on("stage", mbs.Tube(radius=0.5, length=2.0), mbs.Pose((0, 0, 1))).center
     (0.0, 0.0, 1.0)
     """
+    if not isinstance(pose, Pose):
+        raise ModelError(f"shape_on: pose is {pose!r}; pass a mbs.Pose")
     x, y, z = checked(Kind.VECTOR, pose.position, "shape_on: pose.position").tolist()
     given = checked(Kind.ROTATION, pose.rotation, "shape_on: pose.rotation").tolist()
     turned = tuple(tuple(row) if isinstance(row, list) else row for row in given)

@@ -172,14 +172,14 @@ def _change_of_output(
     """The mean difference of an output, in its unit, with its interval."""
     a, b = (np.asarray(sums[k].outputs[output]) / study.shown[output].factor for k in (base, name))
     row = paired_numbers(a, b, ALPHA / against)
-    size = max(float(np.nanmax(np.abs(x), initial=0.0)) for x in (a, b))
+    size = max(float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in (a, b))
     rounding = size * max(ROUNDING[stores[k].provenance["precision"]] for k in (base, name))
     independent = not sums[base].dependence
     low, high = (row.get("low", np.nan), row.get("high", np.nan)) if independent else (np.nan, np.nan)
     if not np.any(np.isfinite(a) & np.isfinite(b)):
         said = UNKNOWN
     elif row["largest"] <= rounding and not row["lost"]:
-        said = SAME if row["largest"] == 0 else "rounding"
+        said = SAME if row["largest"] == 0 else "differs by rounding only"
     elif np.isnan(low):
         said = UNKNOWN
     else:

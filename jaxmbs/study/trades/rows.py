@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.errors import InputError, Problem, dotted
 
 Values = dict[str, Any]
 MOST = 1000  # designs; more are a slip in a sweep
@@ -25,6 +25,14 @@ def combinations(values: Mapping[str, Sequence[Any]]) -> dict[str, Values]:
     >>> list(combinations({"spring.stiffness": [800.0, 900.0], "cart.mass": [2.0, 2.5]}))
     ['stiffness_800-mass_2', 'stiffness_800-mass_2.5', 'stiffness_900-mass_2', 'stiffness_900-mass_2.5']
     """
+    alone = [name for name, some in values.items() if not isinstance(some, Sequence) or isinstance(some, str)]
+    if alone:
+        raise InputError(
+            [Problem(dotted(("sweep", name)), "needs a list of values, such as [800, 900]") for name in alone]
+        )
+    wrong = [name for name, some in values.items() if any(np.ndim(x) == 0 and isinstance(x, str) for x in some)]
+    if wrong:
+        raise InputError([Problem(dotted(("sweep", name)), "holds a text; write numbers") for name in wrong])
     many = math.prod(len(some) for some in values.values())
     if many > MOST:
         raise InputError(Problem("sweep", f"{many:,} combinations; a trade study has {MOST:,} designs at most"))
@@ -53,11 +61,13 @@ def rows_of(content: bytes, file: str) -> dict[str, Values]:
         return InputError(Problem("file", f'"{file}"{said}'))
 
     try:
-        head, *lines = csv.reader(io.StringIO(content.decode("utf-8-sig")))
+        head, *lines = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=None))
     except UnicodeDecodeError as error:
         raise wrong(f" is not a text in UTF-8: {error}") from None
     except ValueError:
         raise wrong(" is empty") from None
+    except csv.Error as error:
+        raise wrong(f" cannot be read: {error}") from None
     head = [name.strip() for name in head]
     if head.count("design") != 1 or len(set(head)) < len(head):
         raise wrong(f" needs one column `design`, and no column twice; its columns: {', '.join(head)}")
@@ -71,10 +81,17 @@ def rows_of(content: bytes, file: str) -> dict[str, Values]:
             said = f'there is a design "{name}" already' if name in found else f"has {len(row)} cells, not {len(head)}"
             raise wrong(f", line {number}: {said}")
         try:
-            found[name] = _joined({key: float(cell) for key, cell in cells.items()})
+            found[name] = _joined({key: _number(key, cell) for key, cell in cells.items() if cell})
         except ValueError as error:
             raise wrong(f", line {number}: {error}; correct it or leave the row out") from None
     return found
+
+
+def _number(column: str, cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise ValueError(f'"{cell}" in the column {column} is not a number') from None
 
 
 def _joined(cells: Mapping[str, float]) -> Values:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.reports import printed
+from jaxmbs.study.folder.shell import command
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -36,10 +37,11 @@ def signed(x: float) -> str:
 
 def share_rows(criterion: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The head and the rows, one per design, of the table of a criterion."""
-    head = ("design", "met", "share", "interval", "difference, points", "its interval", "McNemar's p", "")
+    head = ("design", "met", "share", "interval", "enough", "difference, points", "its interval", "McNemar's p", "")
     rows = [
         (
             r["design"], f"{r['met']:,}/{r['of']:,}", percent(r["share"]), reach(r["low"], r["high"], percent),
+            "yes" if r["passed"] else "NO",
             *(
                 (points(r["difference"]), reach(r["difference_low"], r["difference_high"], points),
                  NONE if r["chance"] is None else f"{r['chance']:.3g}", r["said"])
@@ -76,9 +78,12 @@ def failed_said(document: dict[str, Any]) -> list[str]:
     for d in document["designs"]:
         if d["failed"]:
             of = f"{d['failed']:,} of {document['samples']:,} samples failed and meet no criterion"
-            found.append(f"{d['design']}: {of}; see jaxmbs report {d['folder']}")
+            found.append(f"{d['design']}: {of}; see `{command('report', d['folder'])}`")
         if d["computed_otherwise"]:
-            found.append(f"{d['design']}: computed otherwise than the baseline ({'; '.join(d['computed_otherwise'])})")
+            how = "; ".join(
+                x.replace("then", "the baseline").replace("now", "this design") for x in d["computed_otherwise"]
+            )
+            found.append(f"{d['design']}: computed otherwise than the baseline ({how})")
     return found
 
 
