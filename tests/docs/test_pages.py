@@ -62,7 +62,8 @@ def test_commands_that_are_shown_exist(path):
     from jaxmbs.cli.app import app
 
     known = typer.main.get_command(app).commands
-    shown = re.findall(r"(?:^|`|\$ )jaxmbs ([a-z][a-z-]*[a-z])((?: [^`\n#]*)?)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    text = path.read_text(encoding="utf-8")
+    shown = re.findall(r"(?:^|`|\$ )jaxmbs ([a-z][a-z-]*[a-z])((?: [^`\n#]*)?)", text, re.MULTILINE)
     for name, rest in shown:
         assert name in known, f"{path.name}: jaxmbs {name}"
         options = {o for p in known[name].params for o in p.opts} | {"--help"}
