@@ -28,23 +28,27 @@ def linear_solution(
         return solve(factors, right)
     dtype = jnp.result_type(*(x for x in found if _is_real(x)))
 
-    def in_arrays(x: Any) -> Any:
-        return jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, dtype), x)
+    kept: dict[str, Any] = {}  # how the unknown numbers of the solution and its known ones are put together
 
     @jax.custom_jvp
-    def solution(*arrays: Any) -> Any:
+    def solution(*arrays: Any) -> list[Any]:
         factors, _, right = whole(arrays)
-        return in_arrays(solve(factors, right))
+        unknown, kept["together"] = arrays_of(solve(factors, right))
+        return [jnp.asarray(x, dtype) for x in unknown]
 
     def rule(arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        x = solution(*arrays)
+        unknown = solution(*arrays)
+        x = kept["together"](unknown)
         factors, matrix, _ = whole(arrays)
         _, change, moved = whole([_tangent(y) for y in tangents], ZERO)
         rest = jax.tree_util.tree_map(lambda a, b: a - b, moved, multiply(change, x))
-        return x, in_arrays(linear_solution(solve, multiply, factors, matrix, rest))
+        changes = linear_solution(solve, multiply, factors, matrix, rest)
+        pairs = zip(*map(jax.tree_util.tree_leaves, (x, changes)), strict=True)
+        return unknown, [_changes(*pair) for pair in pairs if not is_number(pair[0])]
 
     solution.defjvp(rule, symbolic_zeros=True)
-    return solution(*found)
+    unknown = solution(*found)
+    return kept["together"](unknown)
 
 
 def arrays_of(tree: Any) -> tuple[list[Any], Callable[..., Any]]:
@@ -84,3 +88,9 @@ def _tangent(x: Any) -> Any:
         return x
     aval: Any = x.aval
     return ZERO if aval.shape == () else jnp.zeros(aval.shape, aval.dtype)
+
+
+def _changes(x: Any, tangent: Any) -> Any:
+    """The tangent of x; a structural zero becomes a symbolic zero. Reverse mode through `jax.checkpoint` fails at tangents
+    that no other tangent determines, such as zeros in arrays."""
+    return SymbolicZero(jax.typeof(x).to_tangent_aval()) if is_number(tangent) else jnp.asarray(tangent, x.dtype)
