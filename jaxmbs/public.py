@@ -49,12 +49,15 @@ from jaxmbs.model import Ball as Ball
 from jaxmbs.model import BodyPoses as BodyPoses
 from jaxmbs.model import Box as Box
 from jaxmbs.model import Capsule as Capsule
+from jaxmbs.model import Cone as Cone
+from jaxmbs.model import Hull as Hull
 from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mesh as Mesh
 from jaxmbs.model import Mode as Mode
 from jaxmbs.model import Model as Model
 from jaxmbs.model import ModelError as ModelError
 from jaxmbs.model import ModelWarning as ModelWarning
+from jaxmbs.model import Panel as Panel
 from jaxmbs.model import Part as Part
 from jaxmbs.model import Pose as Pose
 from jaxmbs.model import Tube as Tube

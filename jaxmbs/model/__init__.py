@@ -22,3 +22,6 @@ from jaxmbs.model.solids import Box as Box
 from jaxmbs.model.solids import Capsule as Capsule
 from jaxmbs.model.solids import Mesh as Mesh
 from jaxmbs.model.solids import Tube as Tube
+from jaxmbs.model.walls import Cone as Cone
+from jaxmbs.model.walls import Hull as Hull
+from jaxmbs.model.walls import Panel as Panel

@@ -16,11 +16,17 @@ Arrays = tuple[Rows | np.ndarray, Rows | np.ndarray]  # vertices (n, 3), triangl
 
 
 class Outline(NamedTuple):
-    """A part of a form as a shape for pictures: what it is, its extents [m], and where its middle is along z [m]."""
+    """A part of a form as a shape for pictures: what it is, its extents [m], and where its middle is along z [m].
+
+    A mesh has a file, or vertices and triangles; its size is their scale.
+    """
 
     shape: str
     size: tuple[float, ...]
     height: float = 0.0
+    file: str = ""
+    vertices: Rows | None = None
+    triangles: Rows | None = None
 
 
 @element
@@ -161,7 +167,7 @@ class Mesh(Solid):
         self.__post_init__()
 
     def outlines(self) -> tuple[Outline, ...]:
-        return (Outline("mesh", (self.scale,) * 3),)
+        return (Outline("mesh", (self.scale,) * 3, 0.0, self.file, self.vertices, self.triangles),)
 
 
 def plain_triangles(vertices: Any, triangles: Any) -> tuple[Rows, Rows]:

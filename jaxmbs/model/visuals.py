@@ -12,7 +12,7 @@ from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.given import Rows, Vector
 from jaxmbs.model.pose import Pose
-from jaxmbs.model.solids import Mesh, Solid, plain_triangles
+from jaxmbs.model.solids import Solid, plain_triangles
 from jaxmbs.spatial import from_quaternion
 
 SHAPES = ("box", "cylinder", "cone", "sphere", "pipe", "nozzle", "half_pipe", "half_nozzle", "mesh")
@@ -55,9 +55,9 @@ def visuals_of(x: Visual) -> tuple[Visual, ...]:
         if given is not usual and not np.array_equal(given, usual):
             hint = "; give the pose as pose=..." if isinstance(given, Pose) else ""
             raise ModelError(f"{name} is for shapes that are given by name; a {type(solid).__name__} has its own{hint}")
-    of_mesh = {k: getattr(solid, k) for k in ("file", "vertices", "triangles")} if isinstance(solid, Mesh) else {}
     found = []
     for part in solid.outlines():
+        of_mesh = {"file": part.file, "vertices": part.vertices, "triangles": part.triangles}
         one = checked_visual(replace(x, shape=part.shape, size=part.size, **of_mesh))
         up = np.asarray(one.pose.rotation)[:, 2] * part.height
         moved = tuple((np.asarray(one.pose.position) + up).tolist())

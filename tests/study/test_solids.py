@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.geometry.meshes import Triangles
 from jaxmbs.io import InputError
-from jaxmbs.study.outputs import Ball, Box, Capsule, Clearance, Mesh, Tube, shape_on
+from jaxmbs.study.outputs import Ball, Box, Capsule, Clearance, Cone, Mesh, Panel, Tube, shape_on
 from jaxmbs.study.outputs.gap import separations
 from tests.geometry.test_meshes import OPEN, prism, stl, study
 from tests.view.test_animate import read_glb
@@ -28,6 +29,58 @@ def test_a_solid_on_a_body_is_the_shape_that_is_written_out():
     assert shape_on("a", mbs.Tube(0.5, 2.0), matrix).axis == x
     mesh = mbs.Mesh(ARRAYS, scale=0.1, error=0.05)
     assert shape_on("a", mesh, pose) == Mesh("a", mesh, position=(1, 2, 3), rotation=QUARTER)
+
+
+def test_cones_panels_and_hulls_on_a_body():
+    """Their middle is at the place, that of the shapes that are written out at the base; a panel is on the side of x."""
+    pose = mbs.Pose((1.0, 2.0, 3.0), QUARTER)
+    cone = shape_on("a", mbs.Cone(0.4, 2.0, end_radius=0.1), pose)
+    assert isinstance(cone, Cone) and (cone.radius, cone.end_radius, cone.length) == (0.4, 0.1, 2.0)
+    assert cone.center == pytest.approx((0, 2, 3)) and cone.axis == pytest.approx((1, 0, 0), abs=1e-15)
+    panel = shape_on("a", mbs.Panel(1.0, 2.0, thickness=0.1, angle=1.0), pose)
+    assert isinstance(panel, Panel) and (panel.thickness, panel.angle, panel.end_radius) == (0.1, 1.0, None)
+    assert panel.center == pytest.approx((0, 2, 3)) and panel.middle == pytest.approx((0, 0, -1), abs=1e-15)
+    hull = shape_on("a", mbs.Hull(ARRAYS[0]), pose)
+    assert np.ptp(np.asarray(hull.points), axis=0) == pytest.approx((1, 1, 1))
+    assert np.min(hull.points, axis=0) == pytest.approx((1, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("solid", "volume"),
+    [
+        (mbs.Cone(0.4, 2.0, end_radius=0.1), 2 * np.pi / 3 * (0.16 + 0.04 + 0.01)),
+        (mbs.Panel(1.0, 2.0, thickness=0.1), np.pi * (1.21 - 1) * 2),
+        (mbs.Panel(1.0, 2.0, thickness=0.1, angle=1.0, end_radius=0.0), 0.5 * (2 * 0.5 * 0.1 + 0.1**2) * 2),
+        (mbs.Hull([*ARRAYS[0].tolist(), (0.5, 0.5, 0.5)]), 1.0),
+    ],
+)
+def test_the_drawn_surface_is_closed_and_has_the_volume_of_the_form(solid, volume):
+    """That of the shape of a clearance too: both are the same points of space, within the polygons for circles."""
+    (drawn,) = solid.outlines()
+    surface = Triangles.of(drawn.vertices, drawn.triangles)
+    edges = {tuple(x) for t in surface.triangles.tolist() for x in zip(t, (*t[1:], t[0]), strict=True)}
+    assert edges == {x[::-1] for x in edges}
+    corners = surface.vertices[surface.triangles]
+    assert np.linalg.det(corners).sum() / 6 == pytest.approx(volume, rel=3e-3)
+    points = np.concatenate([x.centers for x in shape_on("a", solid).pieces()])
+    if not isinstance(solid, mbs.Cone):  # whose pieces are discs
+        assert points.min(axis=0) == pytest.approx(surface.vertices.min(axis=0), abs=5e-3)
+        assert points.max(axis=0) == pytest.approx(surface.vertices.max(axis=0), abs=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: mbs.Cone(0.0, 1.0), "Cone: radius: both radii are zero"),
+        (lambda: mbs.Panel(1.0, 1.0, thickness=0.1, angle=7.0), "Panel: angle: 7.0 rad is more than the whole circle"),
+        (lambda: mbs.Hull(ARRAYS[0][:, :2]), "Hull: points"),
+        (lambda: mbs.Hull([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), "Hull: points: they are in one plane"),
+        (lambda: mbs.Hull([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, np.nan)]), "Hull: .*not finite"),
+    ],
+)
+def test_forms_that_are_none_are_refused(make, said):
+    with pytest.raises(mbs.ModelError, match=said):
+        make()
 
 
 def test_a_mesh_without_a_body_gives_all_but_its_place(tmp_path):

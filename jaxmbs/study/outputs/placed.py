@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from jaxmbs.errors import ModelError
-from jaxmbs.model import Pose, solids
+from jaxmbs.model import Pose, solids, walls
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.study.outputs.mesh import Mesh
-from jaxmbs.study.outputs.shapes import Ball, Box, Capsule, Shape, Tube, edges_of
+from jaxmbs.study.outputs.shapes import Ball, Box, Capsule, Cone, Hull, Panel, Shape, Tube, edges_of
 
 HERE = Pose()
 
@@ -25,7 +27,8 @@ def shape_on(body: str, solid: solids.Solid, pose: Pose = HERE) -> Shape:
     x, y, z = checked(Kind.VECTOR, pose.position, "shape_on: pose.position").tolist()
     given = checked(Kind.ROTATION, pose.rotation, "shape_on: pose.rotation").tolist()
     turned = tuple(tuple(row) if isinstance(row, list) else row for row in given)
-    center, axis = (x, y, z), tuple(edges_of(turned)[2].tolist())
+    edges = edges_of(turned)
+    center, axis = (x, y, z), tuple(edges[2].tolist())
     if isinstance(solid, solids.Mesh):
         return Mesh(body, solid, position=center, rotation=turned)
     if isinstance(solid, solids.Ball):
@@ -36,4 +39,13 @@ def shape_on(body: str, solid: solids.Solid, pose: Pose = HERE) -> Shape:
         return Tube(body, center, axis=axis, radius=solid.radius, length=solid.length)
     if isinstance(solid, solids.Capsule):
         return Capsule(body, center, axis=axis, radius=solid.radius, length=solid.length)
+    if isinstance(solid, (walls.Cone, walls.Panel)):
+        base = tuple((np.asarray(center) - edges[2] * solid.length / 2).tolist())
+        same = {"axis": axis, "radius": solid.radius, "length": solid.length, "end_radius": solid.end_radius}
+        if isinstance(solid, walls.Cone):
+            return Cone(body, base, **same)
+        middle = tuple(edges[0].tolist())
+        return Panel(body, base, **same, thickness=solid.thickness, angle=solid.angle, middle=middle)
+    if isinstance(solid, walls.Hull):
+        return Hull(body, points=np.asarray(center) + np.asarray(solid.points) @ edges)
     raise ModelError(f"shape_on: {solid!r} is not a solid; pass one such as mbs.Mesh(...)")
