@@ -17,7 +17,7 @@ R, L, RIM = 0.5, 1.2, 0.445
 
 @jax.jit
 def gap(center, e1, e2):
-    return _gap(Vector3(*center), Vector3(*e1), Vector3(*e2), Vector3(1.0, 0.0, 0.0), R, L)
+    return _gap(Vector3(*center), Vector3(*e1), Vector3(*e2), Vector3(1.0, 0.0, 0.0), R, L)[:2]
 
 
 def circle(tilt, about, center):

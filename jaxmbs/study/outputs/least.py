@@ -16,7 +16,7 @@ from jaxmbs.geometry.tables import choose
 from jaxmbs.simulate.locating import chosen
 from jaxmbs.spatial import Vector3
 from jaxmbs.study.outputs.gap import Pair, Separated, differentiable, on_second, over_pairs
-from jaxmbs.study.outputs.path import ZERO, Numbers, Path, placement, point, rates
+from jaxmbs.study.outputs.path import ZERO, Numbers, Path, point, since
 from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
@@ -67,7 +67,13 @@ def least_distances(
     velocities of both: their corners bound the gaps, and where the distance falls at the first time and grows at the
     second, the instant between is found at which it is least.
     """
-    paths, arriving, steps = zip(*(_path(pair, m) for pair, m in zip(pairs, memories, strict=True)), strict=True)
+    paths, arriving, steps = zip(
+        *(
+            since((a.body, b.body, scene), m.time, m.placed, m.rates)
+            for (a, b, scene), m in zip(pairs, memories, strict=True)
+        ),
+        strict=True,
+    )
     fixed, spans = jax.lax.stop_gradient((paths, steps))
     far, bounds, rows = [], [], []
     for (_, b, _), m, path, h, x in zip(pairs, memories, fixed, spans, least, strict=True):
@@ -233,14 +239,3 @@ def _middle(shape: Shape) -> Vector3:
 def _reach(shape: Shape) -> float:
     """[m] From the middle of a shape to its farthest point, at most."""
     return float(np.linalg.norm(shape.union.tree.boxes.halves[0]))
-
-
-def _path(pair: Pair, m: Memory) -> tuple[Path, Numbers, Scalar]:
-    """The path since the last time, the rates at its end, and how long it took [s]; before the first time, a point."""
-    a, b, scene = pair
-    placed, rate, t = placement(a.body, b.body, scene), rates(a.body, b.body, scene), jnp.asarray(scene.t)
-    first = jnp.isnan(m.time)
-    h = jnp.where(first, 0.0, t - jnp.where(first, t, m.time))
-    begin = choose(first, placed, m.placed)
-    leaving = choose(first, ZERO, tuple(h * x for x in m.rates))
-    return Path(begin, leaving, placed, tuple(h * x for x in rate)), rate, h

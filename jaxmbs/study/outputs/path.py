@@ -73,3 +73,14 @@ class Path(NamedTuple):
         second = tuple(a + b / 3 for a, b in zip(self.begin, self.leaving, strict=True))
         third = tuple(a - b / 3 for a, b in zip(self.end, self.arriving, strict=True))
         return self.begin, second, third, self.end
+
+
+def since(pair: tuple[str, str, Scene], time: Scalar, placed: Numbers, before: Numbers) -> tuple[Path, Numbers, Scalar]:
+    """The path of two bodies since the last `time`, with the placement and the rates of then, up to the scene's time; the
+    rates at its end; and how long it took [s]. If the time is NaN, before the first one, the path is a point."""
+    here, rate, t = placement(*pair), rates(*pair), jnp.asarray(pair[2].t)
+    first = jnp.isnan(time)
+    h = jnp.where(first, 0.0, t - jnp.where(first, t, time))
+    begin = choose(first, here, placed)
+    leaving = choose(first, ZERO, tuple(h * x for x in before))
+    return Path(begin, leaving, here, tuple(h * x for x in rate)), rate, h

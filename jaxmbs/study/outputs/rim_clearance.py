@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 
 from jaxmbs.model.field_rules import Kind
@@ -12,8 +13,11 @@ from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import Joint
-from jaxmbs.spatial import Vector3
-from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Described, Output, Scalar, normals, turned
+from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.spatial.scalar import safe_sqrt
+from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Described, Output, Scalar, normals
+from jaxmbs.study.outputs.hollow import Gap, Memory, least_gap
+from jaxmbs.study.outputs.path import Numbers, placement, point, since
 
 
 @element
@@ -42,7 +46,10 @@ class RimClearance(Output):
     """Gap [m] between a rim and the inner side of a cylindrical shell, negative once they would touch.
 
     A point of the rim counts while it lies within the shell's length. The gap is the smallest over the points that
-    count, and undefined once none counts; reduce = "time_out" gives the time when that happens.
+    count, and undefined once none counts; reduce = "time_out" gives the time of the first step at which that is so.
+
+    The least gap of a whole run, and its time, are found between the steps too, where the bodies move on cubics. In a
+    window, the gap counts at the steps only.
     """
 
     always_defined: ClassVar[bool] = False
@@ -55,19 +62,43 @@ class RimClearance(Output):
         return "length"
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
+        found = self._gap_at(placement(self.shell.body, self.rim.body, scene))
+        return found.value, found.counts
+
+    @classmethod
+    def measure_all(
+        cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalled: Mapping[int, tuple[Any, Scalar]]
+    ) -> tuple[list[tuple[Scalar, ...]], dict[int, Any]]:
+        given: list[Any] = list(outputs)
+        found: list[tuple[Scalar, ...]] = []
+        new: dict[int, Any] = {}
+        for k, (output, scene) in enumerate(zip(given, scenes, strict=True)):
+            if k not in recalled:
+                found.append(output.measure(scene))
+                continue
+            m = recalled[k][0]
+            path, rate, h = since((output.shell.body, output.rim.body, scene), m.time, m.placed, m.rates)
+            gap, s, falling, counted = least_gap(output._gap_at, path, rate, h, m)
+            t = jnp.asarray(scene.t)
+            found.append((gap.value, gap.counts, t - (1 - s) * h))
+            new[k] = Memory(t, path.end, rate, falling, counted)
+        return found, new
+
+    @property
+    def memory(self) -> Any:
+        return Memory.none()
+
+    def _gap_at(self, placed: Numbers) -> Gap:
+        """With the rim's body so placed in axes of the shell's."""
         rim, shell = self.rim, self.shell
-        to_shell, from_rim = scene.rotation(shell.body).T, scene.rotation(rim.body)
-        across, along = (Vector3.of((e * rim.radius).tolist()) for e in normals(rim.axis))
-        center = scene.point(rim.body, Vector3.of(rim.center)) - scene.point(shell.body, Vector3.of(shell.base))
-        u, w = (turned(to_shell, turned(from_rim, e)) for e in (across, along))
-        return _gap(turned(to_shell, center), u, w, Vector3.of(shell.axis), shell.radius, shell.length)
+        R = Matrix3(*placed[:9])
+        u, w = (R @ Vector3.of((e * rim.radius).tolist()) for e in normals(rim.axis))
+        center = point(placed, Vector3.of(rim.center)) - Vector3.of(shell.base)
+        return _gap(center, u, w, Vector3.of(shell.axis), shell.radius, shell.length)
 
 
-def _gap(
-    center: Vector3, e1: Vector3, e2: Vector3, axis: Vector3, radius: Scalar, length: Scalar
-) -> tuple[Scalar, Scalar]:
-    """Gap of the circle center + e1 cos + e2 sin in a shell from the origin along `axis`, and whether any of it is
-    inside.
+def _gap(center: Vector3, e1: Vector3, e2: Vector3, axis: Vector3, radius: Scalar, length: Scalar) -> Gap:
+    """Gap of the circle center + e1 cos + e2 sin in a shell from the origin along `axis`.
 
     Of the points inside, the one farthest from the axis is either the farthest of the whole circle, or a point where
     the circle leaves the shell.
@@ -79,26 +110,14 @@ def _gap(
     def square(c: Scalar, s: Scalar) -> Scalar:
         return dd + 2 * (du * c + dw * s) + uu * c * c + 2 * uw * c * s + ww * s * s
 
-    # Maximises a convex function on a circle: a step to the direction of its gradient never lowers it. Subtracting the
-    # smallest eigenvalue adds only a constant to the function, and few iterations suffice while the tilt is small.
-    # There are two starts, towards the offset of the axes and along the ellipse's long axis: one is near the maximum.
-    half = (uu - ww) / 2
-    root = jnp.sqrt(half * half + uw * uw)
-    least = (uu + ww) / 2 - root
-    x, y = jnp.where(half > 0, half + root, uw), jnp.where(half > 0, uw, root - half)
-    side = jnp.where(x * du + y * dw < 0, -1.0, 1.0)
-    points = []
-    for c, s in (_unit(du, dw), _unit(side * x, side * y)):
-        for _ in range(3):
-            c, s = _unit(du + (uu - least) * c + uw * s, dw + uw * c + (ww - least) * s)
-        z = z0 + z1 * c + z2 * s
-        points.append((square(c, s), (z >= 0) & (z <= length)))
-    tilt = jnp.sqrt(z1 * z1 + z2 * z2)
+    points = [(square(c, s), z0 + z1 * c + z2 * s) for c, s in _farthest(du, dw, uu, uw, ww)]
+    points = [(far, (z >= 0) & (z <= length)) for far, z in points]
+    tilt = safe_sqrt(z1 * z1 + z2 * z2)
     x, y = _unit(z1, z2)
     for end in (0.0, length):
         k = (end - z0) / jnp.where(tilt > 0, tilt, 1.0)
         crosses = (jnp.abs(k) < 1) & (tilt > 0)
-        h = jnp.sqrt(jnp.where(crosses, 1 - k * k, 0.0))
+        h = jnp.sqrt(jnp.where(crosses, 1 - k * k, 1.0))
         points += [(square(k * x - h * y, k * y + h * x), crosses), (square(k * x + h * y, k * y - h * x), crosses)]
 
     far, inside = jnp.zeros_like(dd), jnp.zeros_like(points[0][1])
@@ -106,7 +125,30 @@ def _gap(
         far, inside = jnp.where(here & (distance > far), distance, far), inside | here
     # a state that is not finite must show in the result instead of counting as "out"
     broken = ~jnp.isfinite(z0 + dd)
-    return jnp.where(broken, jnp.nan, radius - jnp.sqrt(far)), inside | broken
+    depth = jnp.minimum(length - (z0 - tilt), z0 + tilt)
+    return Gap(jnp.where(broken, jnp.nan, radius - safe_sqrt(far)), inside | broken, depth)
+
+
+def _farthest(du: Scalar, dw: Scalar, uu: Scalar, uw: Scalar, ww: Scalar) -> list[tuple[Scalar, Scalar]]:
+    """(cosine, sine) of two points of the ellipse, one of which is the farthest from the axis, or near it.
+
+    Maximises a convex function on a circle: a step to the direction of its gradient never lowers it. Subtracting the
+    smallest eigenvalue adds only a constant to the function, and few iterations suffice while the tilt is small. There are
+    two starts, towards the offset of the axes and along the ellipse's long axis: one is near the maximum. A maximum does
+    not change with its place to first order: no derivatives.
+    """
+    du, dw, uu, uw, ww = jax.lax.stop_gradient((du, dw, uu, uw, ww))
+    half = (uu - ww) / 2
+    root = jnp.sqrt(half * half + uw * uw)
+    least = (uu + ww) / 2 - root
+    x, y = jnp.where(half > 0, half + root, uw), jnp.where(half > 0, uw, root - half)
+    side = jnp.where(x * du + y * dw < 0, -1.0, 1.0)
+    found = []
+    for c, s in (_unit(du, dw), _unit(side * x, side * y)):
+        for _ in range(3):
+            c, s = _unit(du + (uu - least) * c + uw * s, dw + uw * c + (ww - least) * s)
+        found.append((c, s))
+    return found
 
 
 def _unit(x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
