@@ -11,9 +11,9 @@ import numpy as np
 LONGEST = 63  # characters of a name in MATLAB
 # words of the languages of MATLAB and Octave, which are no names there
 WORDS = """
-    break case catch classdef continue do else elseif end end_try_catch end_unwind_protect endclassdef endenumeration
-    endevents endfor endfunction endif endmethods endparfor endproperties endswitch endwhile for function global if
-    otherwise parfor persistent return spmd switch try until unwind_protect unwind_protect_cleanup while
+    break case catch classdef continue do else elseif end end_try_catch end_unwind_protect endarguments endclassdef
+    endenumeration endevents endfor endfunction endif endmethods endparfor endproperties endspmd endswitch endwhile for
+    function global if otherwise parfor persistent return spmd switch try until unwind_protect unwind_protect_cleanup while
 """
 
 
