@@ -40,6 +40,7 @@ from jaxmbs.dynamics import velocities as velocities
 from jaxmbs.exporting import export as export
 from jaxmbs.exporting import save_ephemeris as save_ephemeris
 from jaxmbs.io import collision_shapes as collision_shapes
+from jaxmbs.io import from_fmu as from_fmu
 from jaxmbs.io import from_mjcf as from_mjcf
 from jaxmbs.io import from_urdf as from_urdf
 from jaxmbs.io import from_usd as from_usd

@@ -84,10 +84,10 @@ def source(program: Program, header: str, where: str) -> str:
         "#include <math.h>",
         "",
         *HELPERS,
-        f"void {program.name}({parameters(program)})",
+        f"int {program.name}({parameters(program)})",
         "{",
     ]
-    return "\n".join([*head, *loop, "}", ""])
+    return "\n".join([*head, *loop, "    return 0;", "}", ""])
 
 
 def _entry(x: Array, k: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shlex
 import shutil
@@ -59,12 +60,21 @@ def placed(files: Mapping[Path, bytes]) -> list[Path]:
 
 
 def block(program: Program) -> str:
-    """The LLVM text of the kernel, whose function is called NAME_rows."""
+    """The LLVM text of the kernel, whose function is called NAME_rows; the last of its arrays is its scratch memory, of
+    NAME_scratch bytes."""
     assert program.code is not None
     text = emitting.block(program.code).replace(
         "define internal void @block(", f"define hidden void @{program.name}_rows("
     )
-    return "\n".join(["declare ptr @malloc(i64)", "declare void @free(ptr)", text])
+    size = found[1] if (found := _CLAIM.search(text)) else 0
+    last = len(program.inputs) + sum(kind == "kernel" for kind, _ in program.origins)
+    given = f"%given = getelementptr ptr, ptr %arrays, i64 {last}\n  %claimed = load ptr, ptr %given"
+    text = _CLAIM.sub(given, text).replace("call void @free(ptr %claimed)", "")
+    return f"@{program.name}_scratch = hidden constant i64 {size}\n{text}"
+
+
+# the kernel itself does not look whether there was memory
+_CLAIM = re.compile(r"%claimed = call ptr @malloc\(i64 (\d+)\)")
 
 
 def compiler() -> list[str]:
@@ -109,18 +119,19 @@ def header_of(program: Program) -> str:
     lines = [
         f"/* {program.name}: computes `rows` instances, each from its own row of the arguments.", " *",
         " * All arrays are contiguous, with the rows first. The function keeps no state: it may be called from several",
-        " * threads, each with its own results. It allocates scratch memory for long loops, and frees it. Results must not",
-        " * overlap arguments; truth values are 0 or 1; matrices are row by row.", " *",
+        " * threads, each with its own results. It allocates scratch memory for long loops, and frees it; it returns 0, or",
+        " * 1 if there is no memory left, and then has computed nothing. Results must not overlap arguments; truth values",
+        " * are 0 or 1; matrices are row by row.", " *",
         " * Arguments:", *map(described, program.arguments), " *", " * Results:", *map(described, program.results), " */",
         f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif",
-        f"void {program.name}({parameters(program)});", "#ifdef __cplusplus", "}", "#endif", "#endif", "",
+        f"int {program.name}({parameters(program)});", "#ifdef __cplusplus", "}", "#endif", "#endif", "",
     ]  # fmt: skip
     return "\n".join(lines)
 
 
 def wrapper(program: Program, header: str) -> str:
     """The C source of the function, as a file."""
-    return f'#include "{header}"\n#include <string.h>\n{definition(program)}'
+    return f'#include "{header}"\n#include <stdlib.h>\n#include <string.h>\n{definition(program)}'
 
 
 def definition(program: Program, storage: str = "") -> str:
@@ -129,6 +140,7 @@ def definition(program: Program, storage: str = "") -> str:
     lines = []
     if program.code is not None:
         lines.append(f"void {program.name}_rows(void **arrays, int64_t first, int64_t last);")
+        lines.append(f"extern const int64_t {program.name}_scratch;")
     constants, inputs = [], []
     for k, x in enumerate(program.inputs):
         if isinstance(x, int):
@@ -141,17 +153,24 @@ def definition(program: Program, storage: str = "") -> str:
             constants.append(_constant(f"{program.name}_constant_{k}", x))
     lines += [
         *constants,
-        f"{storage}void {program.name}({parameters(program)})",
+        f"{storage}int {program.name}({parameters(program)})",
         "{",
         *unread(program),
-        "    if (rows <= 0) return;",
+        "    if (rows <= 0) return 0;",
     ]
     kernel = sorted(
         (k, x.name) for (kind, k), x in zip(program.origins, program.results, strict=True) if kind == "kernel"
     )
     if program.code is not None:
-        given = ", ".join([*inputs, *(f"(void *){name}" for _, name in kernel)])
-        lines += [f"    void *_arrays[] = {{{given}}};", f"    {program.name}_rows(_arrays, 0, rows);"]
+        room = f"{program.name}_scratch"
+        given = ", ".join([*inputs, *(f"(void *){name}" for _, name in kernel), "_scratch"])
+        lines += [
+            f"    void *_scratch = {room} ? malloc((size_t){room}) : NULL;",
+            f"    if ({room} && !_scratch) return 1;",
+            f"    void *_arrays[] = {{{given}}};",
+            f"    {program.name}_rows(_arrays, 0, rows);",
+            "    free(_scratch);",
+        ]
     for k, ((kind, x), result) in enumerate(zip(program.origins, program.results, strict=True)):
         size = result.size * result.dtype.itemsize
         if kind == "argument":
@@ -161,7 +180,7 @@ def definition(program: Program, storage: str = "") -> str:
             lines.append(
                 f"    for (int64_t _row = 0; _row < rows; _row++) memcpy({to}, {program.name}_constant_{k}, {size});"
             )
-    return "\n".join([*lines, "}", ""])
+    return "\n".join([*lines, "    return 0;", "}", ""])
 
 
 def unread(program: Program) -> list[str]:

@@ -9,6 +9,12 @@ from pathlib import Path
 import numpy as np
 
 LONGEST = 63  # characters of a name in MATLAB
+# words of the languages of MATLAB and Octave, which are no names there
+WORDS = """
+    break case catch classdef continue do else elseif end end_try_catch end_unwind_protect endarguments endclassdef
+    endenumeration endevents endfor endfunction endif endmethods endparfor endproperties endspmd endswitch endwhile for
+    function global if otherwise parfor persistent return spmd switch try until unwind_protect unwind_protect_cleanup while
+"""
 
 
 def write_matlab(path: Path, columns: Mapping[str, np.ndarray]) -> None:
@@ -30,14 +36,17 @@ def write_matlab(path: Path, columns: Mapping[str, np.ndarray]) -> None:
 
 
 def variable_names(heads: Mapping[str, np.ndarray]) -> list[str]:
-    """Names of variables for the heads of columns: no two are equal, and none is `names` or `heads`.
+    """Names of variables for the heads of columns: letters, digits and _ (what else is between them becomes one _), without
+    the unit; with x in front if they would begin with a digit, and _ behind if they are a word of MATLAB; no two are equal,
+    and none is `names` or `heads`: then _2 and so on follows.
 
-    >>> variable_names({"hinge.q[0]": 0, "hinge_q_0": 1, "0 to 1 [%]": 2})
-    ['hinge_q_0', 'hinge_q_0_2', 'x0_to_1']
+    >>> variable_names({"hinge.q[0]": 0, "hinge_q_0": 1, "0 to 1 [%]": 2, "end [s]": 3})
+    ['hinge_q_0', 'hinge_q_0_2', 'x0_to_1', 'end_']
     """
     found: list[str] = []
     for head in heads:
         plain = re.sub(r"\W+", "_", re.sub(r" \[[^\]]*\]$", "", head), flags=re.ASCII).strip("_") or "x"
+        plain = f"{plain}_" if plain in WORDS.split() else plain
         own = name = (plain if plain[0].isalpha() else f"x{plain}")[:LONGEST]
         again = 1
         while name in found or name in ("names", "heads"):

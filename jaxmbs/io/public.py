@@ -2,6 +2,7 @@
 
 from jaxmbs.io.collisions import collision_shapes as collision_shapes
 from jaxmbs.io.errors import InputError as InputError
+from jaxmbs.io.fmu import from_fmu as from_fmu
 from jaxmbs.io.loading import from_robot as from_robot
 from jaxmbs.io.loading import is_robot as is_robot
 from jaxmbs.io.loading import load as load

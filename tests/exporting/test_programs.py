@@ -197,6 +197,29 @@ def test_numbers_at_their_limits_in_c(tmp_path):
             assert np.array_equal(np.signbit(y[~np.isnan(y)]), np.signbit(own[~np.isnan(own)]))
 
 
+LACKING = """
+#include <stdlib.h>
+static int lacks;
+static void *given(size_t size) { return lacks ? NULL : malloc(size); }
+#define malloc given
+__attribute__((visibility("default"))) void lack(int on) { lacks = on; }
+"""  # in the place of the system's memory, of which nothing may be left
+
+
+@needs_compiler
+def test_without_memory_it_computes_nothing_and_says_so(tmp_path, monkeypatch):
+    model, q, v = pendulum()
+    (tmp_path / "lacking.h").write_text(LACKING, encoding="utf-8")
+    monkeypatch.setenv("CC", f"cc -include {tmp_path / 'lacking.h'}")
+    mbs.export(gradient(model), (q[0], v[0]), tmp_path / "slope.so", kind="shared")
+    library, out = ctypes.CDLL(str(tmp_path / "slope.so")), np.full((B, 2), 7.0)
+    arrays = [x.ctypes.data_as(ctypes.c_void_p) for x in (q, v, out)]
+    library.lack(1)
+    assert library.slope(ctypes.c_int64(B), *arrays) == 1 and (out == 7).all()
+    library.lack(0)
+    assert library.slope(ctypes.c_int64(B), *arrays) == 0 and not (out == 7).any()
+
+
 @needs_compiler
 def test_threads_may_call_it_at_once(tmp_path):
     model, q, v = pendulum()

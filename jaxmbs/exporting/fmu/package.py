@@ -171,7 +171,7 @@ def source_of(name: str, variables: list[Variable], programs: dict[str, Program]
     """The C source of the FMU: the programs, tables of the variables, and the functions of FMI."""
     inputs = sum(v.size for v in variables if v.kind == INPUT)
     states = sum(v.size for v in variables if v.kind == STATE)
-    parts = ["#include <stdint.h>", "#include <string.h>"]
+    parts = ["#include <stdint.h>", "#include <stdlib.h>", "#include <string.h>"]
     for p in programs.values():
         parts.append(shared.definition(p, "static "))
     own = programs["again"].arguments
@@ -198,7 +198,7 @@ def source_of(name: str, variables: list[Variable], programs: dict[str, Program]
 
 
 def _calls(programs: dict[str, Program], own: Sequence[Any]) -> list[str]:
-    """Functions with few arguments that call the programs."""
+    """Functions with few arguments that call the programs; they return 0, or 1 if there is no memory left."""
     values = []
     _, _, tau, *more = programs["begin"].arguments
     at = tau.size
@@ -211,21 +211,21 @@ def _calls(programs: dict[str, Program], own: Sequence[Any]) -> list[str]:
         return [f"{loop}->s{k}" for k in range(len(own))]
 
     def call(name: str, *arguments: str) -> str:
-        return f"    {programs[name].name}({', '.join(['1', *arguments])});"
+        return f"    return {programs[name].name}({', '.join(['1', *arguments])});"
 
     lines = [
-        "static void loop_begin(double t, const double *from, const double *u, Loop *to, double *x)", "{", "    (void)u;",
+        "static int loop_begin(double t, const double *from, const double *u, Loop *to, double *x)", "{", "    (void)u;",
         call("begin", "&t", "from", *given, *to("to"), "x"), "}",
-        "static void loop_again(const Loop *from, Loop *to)", "{", call("again", *to("from"), *to("to")), "}",
-        "static void loop_iterate(double t, double h, const double *u, const Loop *from, Loop *to, double *x,",
+        "static int loop_again(const Loop *from, Loop *to)", "{", call("again", *to("from"), *to("to")), "}",
+        "static int loop_iterate(double t, double h, const double *u, const Loop *from, Loop *to, double *x,",
         "    int32_t *cell, uint8_t *ended, double *reached, int32_t *wrong)", "{", "    (void)u;",
         call("iterate", "&t", "&h", *given, *to("from"), *to("to"), "x", "cell", "ended", "reached", "wrong"), "}",
     ]  # fmt: skip
     if "rates" in programs:
         also = [x.replace("u", "du", 1) for x in given]
-        lines += ["static void rates_of(double t, const double *x, const double *u, double *dx)", "{"]
+        lines += ["static int rates_of(double t, const double *x, const double *u, double *dx)", "{"]
         lines += [call("rates", "&t", "x", *given, "dx"), "}"]
-        lines += ["static void slopes_of(double t, const double *x, const double *u, double dt, const double *dx,"]
+        lines += ["static int slopes_of(double t, const double *x, const double *u, double dt, const double *dx,"]
         lines += ["    const double *du, double *out)", "{"]
         lines += [call("slopes", "&t", "x", *given, "&dt", "dx", *also, "out"), "}"]
     return lines

@@ -1,5 +1,5 @@
 /* The functions of FMI 3.0. What comes before this text in the file defines the model: variables, loop_begin, loop_again,
- * loop_iterate, rates_of, slopes_of. */
+ * loop_iterate, rates_of, slopes_of, which return 0, or 1 if there is no memory left. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,12 +57,16 @@ static Instance made(const char *given, void *environment, Logger log)
     return unit;
 }
 
-static void refresh(Numbers *n)
+static int without_memory(Unit *unit) { return said(unit, ERROR, "there is no memory left"); }
+
+static int refresh(Unit *unit)
 {
+    Numbers *n = &unit->n;
 #if EXCHANGE
-    if (n->stale) rates_of(n->t, n->x, n->u, n->dx);
+    if (n->stale && rates_of(n->t, n->x, n->u, n->dx)) return without_memory(unit);
 #endif
     n->stale = false;
+    return OK;
 }
 
 FMI const char *fmi3GetVersion(void) { return "3.0"; }
@@ -111,7 +115,7 @@ FMI int fmi3ExitInitializationMode(Instance i)
     Unit *unit = i;
     double from[STATES];
     memcpy(from, unit->n.x, sizeof from);
-    loop_begin(unit->n.t, from, unit->n.u, &unit->n.loop[unit->n.now], unit->n.x);
+    if (loop_begin(unit->n.t, from, unit->n.u, &unit->n.loop[unit->n.now], unit->n.x)) return without_memory(unit);
     unit->n.initialized = true;
     return OK;
 }
@@ -132,7 +136,7 @@ FMI int fmi3GetFloat64(Instance i, const Reference *which, size_t k, double *val
         if (which[j] >= VARIABLES) return said(unit, ERROR, "there is no variable with this value reference");
         const int kind = variables[which[j]].kind, offset = variables[which[j]].offset, size = variables[which[j]].size;
         if ((size_t)size > room) return said(unit, ERROR, "there are too few places for the values");
-        if (kind == RATE) refresh(n);
+        if (kind == RATE && refresh(unit)) return ERROR;
         const double *from = kind == TIME ? &n->t : kind == INPUT ? n->u : kind == STATE ? n->x : n->dx;
         memcpy(values, from + offset, sizeof(double) * (size_t)size);
         values += size;
@@ -220,7 +224,7 @@ FMI int fmi3UpdateDiscreteStates(Instance i, bool *more, bool *ends, bool *nomin
 FMI int fmi3GetFMUState(Instance i, void **state)
 {
     Numbers *to = *state ? *state : malloc(sizeof *to);
-    if (!to) return said(i, ERROR, "there is no memory left");
+    if (!to) return without_memory(i);
     *to = ((Unit *)i)->n;
     *state = to;
     return OK;
@@ -242,7 +246,7 @@ FMI int fmi3DeserializeFMUState(Instance i, const uint8_t *bytes, size_t k, void
     if (k != sizeof(Numbers) || memcmp(bytes, token, sizeof token) != 0)
         return said(i, ERROR, "this is the state of another FMU");
     if (!*state) *state = malloc(sizeof(Numbers));
-    if (!*state) return said(i, ERROR, "there is no memory left");
+    if (!*state) return without_memory(i);
     memcpy(*state, bytes, k);
     return OK;
 }
@@ -262,7 +266,7 @@ FMI int fmi3GetDirectionalDerivative(Instance i, const Reference *unknowns, size
         seed += size;
         ns -= (size_t)size;
     }
-    slopes_of(unit->n.t, unit->n.x, unit->n.u, dt, dx, du, slopes);
+    if (slopes_of(unit->n.t, unit->n.x, unit->n.u, dt, dx, du, slopes)) return without_memory(unit);
     for (size_t j = 0; j < nu; j++) {
         if (unknowns[j] >= VARIABLES || (variables[unknowns[j]].kind != STATE && variables[unknowns[j]].kind != RATE))
             return said(unit, ERROR, "derivatives exist of coordinates, rates and their derivatives");
@@ -311,7 +315,7 @@ FMI int fmi3GetContinuousStates(Instance i, double *x, size_t k)
 FMI int fmi3GetContinuousStateDerivatives(Instance i, double *dx, size_t k)
 {
     if (k != STATES) return said(i, ERROR, "the number of states is wrong");
-    refresh(&((Unit *)i)->n);
+    if (refresh(i)) return ERROR;
     memcpy(dx, ((Unit *)i)->n.dx, sizeof(double) * k);
     return OK;
 }
@@ -347,13 +351,14 @@ FMI int fmi3DoStep(Instance i, double t, double size, bool final, bool *event, b
         "the motion would pass a stop on which it rests", "a controller gave a value that a parameter cannot have",
         "constraints were violated when an event switched them on",
     };
-    loop_again(&n->loop[n->now], &n->loop[!n->now]);
+    if (loop_again(&n->loop[n->now], &n->loop[!n->now])) return without_memory(unit);
     n->now = !n->now;
     n->stale = true;
     for (int64_t turn = 0; cell < cells && !ended; turn++) {
         if (turn > 10 * (int64_t)cells + 10000)
             return said(unit, ERROR, "more events happen in this communication step than the FMU has room for");
-        loop_iterate(t, size / steps, n->u, &n->loop[n->now], &n->loop[!n->now], n->x, &cell, &ended, &end, &wrong);
+        if (loop_iterate(t, size / steps, n->u, &n->loop[n->now], &n->loop[!n->now], n->x, &cell, &ended, &end, &wrong))
+            return without_memory(unit);
         n->now = !n->now;
         if (wrong) return said(unit, ERROR, reasons[wrong]);
     }
