@@ -78,6 +78,7 @@ bench: $(STAMP)  ## speed beside all peers, kept as this machine's baseline and 
 	$(BIN)/jaxmbs bench --keep
 	$(BIN)/python -m benchmarks.plots
 	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m benchmarks.series
 
 bench-gpu: $(STAMP)  ## the same on a GPU (JAX with CUDA is installed first), after a comparison of bits with emulated kernels
 	$(BIN)/python -m pip install -q -e '.[bench,test]' 'jax[cuda13]' mujoco-warp

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from docs import reference
+from docs import reference, validation
 from docs.notebook import notebook
 
 ROOT = Path(__file__).parent.parent
@@ -34,6 +34,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "reference/commands.md": reference.commands,
     "reference/benchmarks.md": reference.benchmarks,
     "reference/equations.md": reference.equations,
+    "reference/validation.md": validation.page,
     **{f"reference/api/{room}.md": page for room, page in reference.api_pages().items()},
 }
 ALIASES = {"benchmarks/results": "reference/benchmarks.md"}
@@ -49,7 +50,8 @@ def written() -> dict[str, str]:
 
 
 def _own() -> Iterator[Path]:
-    return (p for p in sorted((ROOT / HERE).rglob("*.md")) if p != ROOT / HERE / "README.md")
+    apart = ROOT / HERE / "README.md", ROOT / HERE / "paper" / "paper.md"  # the latter is for a journal's own program
+    return (p for p in sorted((ROOT / HERE).rglob("*.md")) if p not in apart)
 
 
 def links(text: str) -> Iterator[re.Match[str]]:

@@ -63,7 +63,7 @@ ROOMS = {
         "runs": {"folder", "problem", "samples", "results", "statistics"},
         "reports": {"units", "outputs", "folder", "sampling", "problem", "samples", "results", "statistics"},
         "evidence": {"folder", "problem", "samples", "results", "statistics", "reports"},
-        "trades": {"folder", "sampling", "problem", "results", "statistics", "runs", "reports"},
+        "trades": {"units", "folder", "sampling", "problem", "results", "statistics", "runs", "reports"},
     },
 }
 WHOLE = {of: table for of, table in [("jaxmbs", LAYERS), *((f"jaxmbs.{name}", rooms) for name, rooms in ROOMS.items())]}

@@ -273,7 +273,8 @@ def test_evidence_is_part_of_a_study(runs, tmp_path):
 
 
 def test_motorization_factor():
-    """A coil of 2 N m/rad that opens against a line of 0.3 N m/rad, both from the same end."""
+    """A coil of 2 N m/rad that opens against a line of 0.3 N m/rad, both from the same end: as an actuator, and as a spring,
+    which counts with 0.8 (ECSS-E-ST-33-01C, 4.7.5.3.2e) and, beyond its rest, as a spring that resists."""
     mech = mbs.Mechanism("hinge", gravity=(0, 0, 0))
     mech.add_body("panel", mass=1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1))
     mech.add_joint("hinge", mbs.Revolute((0, 0, 1)), "world", "panel")
@@ -285,17 +286,24 @@ def test_motorization_factor():
         "model": mech.build(), "simulation": {"t_end": 0.5, "dt": 0.01}, "outputs": {"factor": output},
         "dispersions": {"coil.stiffness": mbs.study.Normal(apply="multiply", std=0.01)}, "initial": {"hinge": {"q": [0.2]}},
     }  # fmt: skip
+    spring = replace(output, actuators=(), spring_actuators=["coil"], harness=(), adhesion=["line"])
+    given["outputs"]["spring"] = spring
     history = mbs.study.repeat(mbs.study.Study(**given))
     angle = history.q[0, :, 0]
     expected = 2.0 * (1.6 - angle) / (3.0 * 0.3 * angle)
     assert np.allclose(history.values["factor"][0], expected, rtol=1e-12)
     assert history.outputs["factor"][0] == pytest.approx(expected.min()) and np.ptp(angle) > 0.3
+    assert angle.max() < 1.6 and np.allclose(history.values["spring"][0], 0.8 * expected, rtol=1e-12)
+    beyond = mbs.study.repeat(
+        mbs.study.Study(**given | {"initial": {"hinge": {"q": [2.0]}}, "simulation": {"t_end": 0.02}})
+    )
+    assert np.all(beyond.q[0, :, 0] > 1.6) and np.all(beyond.values["spring"][0] == 0.0)
     for wrong, said in (
         ({"actuators": ["coyl"]}, 'did you mean "coil"'),
         ({"harness": ["push"]}, "does not act on the joint"),
         ({"harness": []}, "nothing resists"),
         ({"friction": ["line"]}, "named twice"),
-        ({"actuators": []}, "at least 1"),
+        ({"actuators": []}, "nothing drives"),
     ):
         with pytest.raises(InputError, match=said):
             mbs.study.Study(**{**given, "outputs": {"factor": replace(output, **wrong)}})

@@ -1,7 +1,9 @@
 """Trade studies: differences of pairs as computed by hand, what is refused, what is kept and continued."""
 
+import gc
 import json
 import shutil
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,9 +15,11 @@ import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import Designs, Normal, read, trade
 from jaxmbs.study.results import store as stores
+from jaxmbs.study.runs import estimate as estimates
+from jaxmbs.study.statistics.pairs import interval_of_shares
+from jaxmbs.study.statistics.summary import summarize
 from jaxmbs.study.trades import differences
 from jaxmbs.study.trades import trade as trades
-from jaxmbs.study.trades.differences import interval_of_shares
 from jaxmbs.study.trades.rows import combinations, rows_of
 from jaxmbs.study.trades.terminal import failed_said
 from jaxmbs.study.units import unit
@@ -130,13 +134,65 @@ def test_folders_of_other_runs_are_refused(folder):
         trade(Designs(study, {"now": {}, "soft": {"spring.stiffness": 40.0}}), 128, folder / "out")
 
 
+def test_unfinished_folders_of_other_versions_are_refused_before_anything_is_computed(folder, tmp_path, monkeypatch):
+    """The last design's; the first is still to be computed."""
+    shutil.copytree(folder / "out", tmp_path / "out")
+    shutil.rmtree(tmp_path / "out" / "soft")
+    stores.open_folder(tmp_path / "out" / "again").clear(64, 128)
+    monkeypatch.setattr("jaxmbs.study.runs.run.differences", lambda then, now: ["jax: then 0.1, now 0.2"])
+    monkeypatch.setattr(trades, "run", lambda *x, **more: pytest.fail("computes"))
+    with pytest.raises(InputError, match=r"again: .*one kind \(jax: then 0\.1.*resume \S*again --other-versions"):
+        trade(folder / "designs.toml", 128, tmp_path / "out")
+
+
+def test_disk_space_is_that_for_all_designs_together(folder, tmp_path, monkeypatch):
+    """Free is what two of three need; where one is complete already, it is enough."""
+    study = read(folder / "cart.toml").of_size(128)
+    free = 2.5 * estimates.estimate(study, 128).disk
+    monkeypatch.setattr(estimates, "free_disk", lambda folder: free)
+    for name in ("run", "resume"):
+        monkeypatch.setattr(trades, name, lambda *x, **more: pytest.fail("computes"))
+    with pytest.raises(InputError, match=r"3 runs with 384 samples need .* kB of disk, and .* kB are free"):
+        trade(folder / "designs.toml", 128, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    shutil.copytree(folder / "out", tmp_path / "out")
+    stores.open_folder(tmp_path / "out" / "soft").clear(64, 128)
+    shutil.rmtree(tmp_path / "out" / "now")
+    with pytest.raises(pytest.fail.Exception, match="computes"):
+        trade(folder / "designs.toml", 128, tmp_path / "out")
+    free = 1.4 * estimates.estimate(study, 128).disk
+    with pytest.raises(InputError, match="2 runs with 192 samples"):
+        trade(folder / "designs.toml", 128, tmp_path / "out")
+
+
+def test_no_more_than_two_designs_are_in_memory(folder, monkeypatch):
+    seen, alive = [], []
+
+    def summarized(*given):
+        gc.collect()
+        alive.append(sum(x() is not None for x in seen))
+        found = summarize(*given)
+        seen.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr(differences, "summarize", summarized)
+    trade(folder / "designs.toml", 128, folder / "out")
+    assert alive == [0, 1, 1], "the baseline's numbers alone when the next design is read"
+
+
 def test_samples_that_failed_are_said():
     """A mean of the others alone would hide them."""
     designs = [
-        {"design": "a", "failed": 0, "computed_otherwise": [], "folder": "out/a"},
-        {"design": "b", "failed": 3, "computed_otherwise": ["jax: then 0.1, now 0.2"], "folder": "out/b"},
+        {"design": "a", "samples": 2000, "failed": 0, "computed_otherwise": [], "folder": "out/a"},
+        {
+            "design": "b",
+            "samples": 2000,
+            "failed": 3,
+            "computed_otherwise": ["jax: then 0.1, now 0.2"],
+            "folder": "out/b",
+        },
     ]
-    first, second = failed_said({"samples": 2000, "designs": designs})
+    first, second = failed_said({"designs": designs})
     assert first == "b: 3 of 2,000 samples failed and meet no criterion; see `jaxmbs report out/b`"
     assert second == "b: computed otherwise than the baseline (jax: the baseline 0.1, this design 0.2)"
 
@@ -155,10 +211,10 @@ def test_samples_that_failed_are_said():
 )
 def test_what_is_said_of_a_difference(change, said):
     x = np.linspace(-1.0, 1.0, 20)
-    sums = {name: SimpleNamespace(outputs={"x": y}, dependence="") for name, y in (("a", x), ("b", change(x)))}
-    stores = dict.fromkeys("ab", SimpleNamespace(provenance={"precision": "float64"}))
-    study = SimpleNamespace(shown={"x": unit("m")})
-    found = differences._change_of_output("a", "b", sums, stores, study, "x", 1)  # pyright: ignore[reportArgumentType]
+    store = SimpleNamespace(provenance={"precision": "float64"}, n=len(x))
+    a, b = (SimpleNamespace(store=store, summary=SimpleNamespace(outputs={"x": y})) for y in (x, change(x)))
+    common = differences.Compared({}, {"x": unit("m")}, 2, "")
+    found = differences._change_of_output(a, b, "x", 1.0, common)  # pyright: ignore[reportArgumentType]
     assert found["said"] == said
 
 

@@ -101,8 +101,10 @@ def report(
 
 
 def compare(
-    a: Folder,
-    b: Folder,
+    folders: Annotated[
+        list[str],
+        typer.Argument(metavar="DIR...", help="Folders or addresses of two runs, or of several finished ones."),
+    ],
     within: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,11 +116,26 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare two runs: how their files differ, and whether criteria and outputs differ by more than chance or, with
-    --within, by more than it allows."""
+    --within, by more than it allows. Several runs with the same draws are shown beside one another, with their differences
+    from the first and intervals that hold for all of them at once."""
     with speaking(as_json, quiet) as voice:
+        if len(folders) != 2:
+            from jaxmbs.io.errors import InputError, Problem
+            from jaxmbs.study.trades.runs import compared_runs
+            from jaxmbs.study.trades.terminal import table as table_of_runs
+
+            if len(folders) < 2:
+                raise InputError(Problem("DIR...", f"{len(folders)} run; name two or more"))
+            if within:
+                raise InputError(Problem("--within", "says whether two runs agree; name two runs"))
+            document = compared_runs(folders, trust)
+            voice.document(document)
+            if not as_json:
+                voice.show(table_of_runs(document, "run"))
+            return
         from jaxmbs.study.statistics.comparison import compared, table
 
-        found = compared(a, b, trust, within or ())
+        found = compared(folders[0], folders[1], trust, within or ())
         if as_json:
             voice.document(found)
         else:

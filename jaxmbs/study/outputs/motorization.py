@@ -21,37 +21,44 @@ if TYPE_CHECKING:
     from jaxmbs.dynamics.state.scene import TreeScene
     from jaxmbs.model import Mode, Model
 
-# uncertainty factors of ECSS-E-ST-33-01C for what resists, by kind
-FACTORS = {"springs": 1.2, "magnetic": 1.5, "friction": 3.0, "hysteresis": 3.0, "harness": 3.0}
+# theoretical uncertainty factors of ECSS-E-ST-33-01C (6 March 2009), table 4-2, for what resists, by kind
+FACTORS = {"springs": 1.2, "magnetic": 1.5, "friction": 3.0, "hysteresis": 3.0, "harness": 3.0, "adhesion": 3.0}
+DRIVING_SPRING = 0.8  # the same, 4.7.5.3.2e
+DRIVES = ("actuators", "spring_actuators")
 
 
 @element
 class MotorizationFactor(OfState):
     """How many times the actuators of a joint exceed what resists its motion, each resistance times the uncertainty factor
-    that ECSS-E-ST-33-01C gives for its kind: 1.2 for springs, 1.5 for magnetic losses, 3 for friction, hysteresis and
-    harness. The standard requires at least 2: "motorization > 2".
+    that ECSS-E-ST-33-01C (2009, clause 4.7.5.3) gives for its kind if it is computed and not measured: 1.2 for springs, 1.5
+    for magnetic losses, 3 for friction, hysteresis, harness and adhesion. Springs that drive count with 0.8 of their torque.
+    The standard requires at least 2: "motorization > 2".
 
-    All are force elements that act on the joint, which has one degree of freedom. What helps the motion is no resistance,
-    and inertia is not included. Undefined while nothing resists. A `Friction` is smooth near rest, where it resists nothing:
-    what holds the joint at the start must be given by another element.
+    All are force elements that act on the joint, which has one degree of freedom. What helps the motion is no resistance; a
+    spring actuator that resists is a spring that resists. Not included are inertia (the standard asks for a factor of 1.1
+    where the frame accelerates, and for 1.25 times what a specified acceleration needs) and torques to be delivered.
+    Undefined while nothing resists. A `Friction` is smooth near rest, where it resists nothing: what holds the joint at the
+    start must be given by another element.
 
     >>> from jaxmbs.study.outputs import MotorizationFactor
-    >>> MotorizationFactor("hinge", actuators=["coil"], friction=["bearing"], harness=["cable"]).reduce
+    >>> MotorizationFactor("hinge", spring_actuators=["coil"], friction=["bearing"], harness=["cable"]).reduce
     'min'
     """
 
     needs_mode: ClassVar[bool] = True
 
     joint: str = field(Kind.JOINT, "", "joint that moves, with one degree of freedom")
-    actuators: Sequence[str] = field(Kind.NAMES, "", "force elements that drive it")
+    actuators: Sequence[str] = field(Kind.NAMES, "", "force elements that drive it, apart from springs", default=())
     direction: str = field(
         Kind.CHOICE, "", "in which its coordinate shall move: up or down", default="up", choices=("up", "down")
     )
+    spring_actuators: Sequence[str] = field(Kind.NAMES, "", "springs that drive it", default=(), kw_only=True)
     springs: Sequence[str] = field(Kind.NAMES, "", "force elements that resist as springs", default=(), kw_only=True)
     magnetic: Sequence[str] = field(Kind.NAMES, "", "magnetic losses of motors", default=(), kw_only=True)
     friction: Sequence[str] = field(Kind.NAMES, "", "friction", default=(), kw_only=True)
     hysteresis: Sequence[str] = field(Kind.NAMES, "", "hysteresis", default=(), kw_only=True)
     harness: Sequence[str] = field(Kind.NAMES, "", "electrical harness and other bent lines", default=(), kw_only=True)
+    adhesion: Sequence[str] = field(Kind.NAMES, "", "adhesion of surfaces", default=(), kw_only=True)
     reduce: str = field(Kind.CHOICE, "", REDUCTION, default="min", choices=REDUCTIONS, kw_only=True)
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
@@ -63,15 +70,17 @@ class MotorizationFactor(OfState):
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
         forces = {f.name: f.element for f in model.structure.forces}
-        for key in ("actuators", *FACTORS):
+        for key in (*DRIVES, *FACTORS):
             for name in getattr(self, key):
                 if name not in forces:
                     yield key, f'there is no force element "{name}"; {choices(name, forces, "force elements")}'
                 elif self.joint not in (getattr(forces[name], x) for x in forces[name].joints):
                     yield key, f'"{name}" does not act on the joint "{self.joint}"; name elements that do'
-        named = [name for key in ("actuators", *FACTORS) for name in getattr(self, key)]
+        named = [name for key in (*DRIVES, *FACTORS) for name in getattr(self, key)]
         for name in sorted({name for name in named if named.count(name) > 1}):
             yield "actuators", f'"{name}" is named twice; it either drives the joint or resists in one way'
+        if not any(getattr(self, key) for key in DRIVES):
+            yield "actuators", f"nothing drives; name force elements under {' or '.join(DRIVES)}"
         if not any(getattr(self, key) for key in FACTORS):
             yield "friction", f"nothing resists; name force elements under {', '.join(FACTORS)}"
 
@@ -82,9 +91,14 @@ class MotorizationFactor(OfState):
         weight = {name: factor for key, factor in FACTORS.items() for name in getattr(self, key)}
         drives = resists = jnp.zeros((), state.tree.dtype)
         for name, acting, numbers, seen, on in elements(state, mode):
-            if name in weight or name in self.actuators:
+            if name in weight or name in self.actuators or name in self.spring_actuators:
                 along = sign * jnp.asarray(on, state.tree.dtype) * action(acting, numbers, seen)[1][self.joint][0]
-                drives = drives + (along if name in self.actuators else 0.0)
-                resists = resists + weight.get(name, 0.0) * jnp.maximum(-along, 0.0)
+                if name in self.actuators:
+                    drives = drives + along
+                elif name in self.spring_actuators:
+                    drives = drives + DRIVING_SPRING * jnp.maximum(along, 0.0)
+                    resists = resists + FACTORS["springs"] * jnp.maximum(-along, 0.0)
+                else:
+                    resists = resists + weight[name] * jnp.maximum(-along, 0.0)
         some = resists > 0
         return drives / jnp.where(some, resists, 1.0), some

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,6 +71,17 @@ def check(study: Study, n: int, block_rows: int = 0, precision: str = "float64",
         problems.append(Problem("n", f"{said}; take a larger simulation.dt, or fewer samples"))
     if problems:
         raise InputError(problems)
+
+
+def check_disk(runs: Sequence[tuple[Study, int]], folder: Path) -> None:
+    """Raises InputError, with figures, if the results of several runs together do not fit into a folder. runs: a study and
+    the number of its samples that are to be computed, of each."""
+    need = sum(estimate(study, n).disk for study, n in runs)
+    free = free_disk(folder)
+    if need > free:
+        count, samples = sum(n > 0 for _, n in runs), sum(n for _, n in runs)
+        said = f"{count:,} runs with {samples:,} samples need {_bytes(need)} of disk, and {_bytes(free)} are free"
+        raise InputError(Problem("n", f"{said}; take fewer samples, fewer designs or another folder"))
 
 
 def free_disk(folder: Path) -> float:

@@ -18,6 +18,7 @@ import psutil
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.folder import lock, storage
 from jaxmbs.study.folder.seal import key_of
+from jaxmbs.study.folder.shell import command
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.provenance import Provenance, differences, provenance
@@ -109,20 +110,29 @@ def resume(
     cluster: as for `run`; seal: the file with the key, if the run has one.
     """
     store = stores.open_folder(folder, key_of(seal))
-    stores.require_key(store)
     study = stores.read_study(store, trust)
-    record = store.provenance
-    found = differences(record, provenance(study, store.n, record["block_rows"])) if cluster is None else []
-    if found and not (other_versions and not any(d.startswith("precision") for d in found)):
-        message = "the results would not be of one kind (" + "; ".join(found) + "); continue where the run began"
-        if not any(d.startswith("precision") for d in found):
-            message += ", or accept the difference with --other-versions"
-        raise InputError(Problem(str(store.folder), message))
-    with _writing(store.folder, record, cluster, wait) as client:
+    require_resumable(study, store, other_versions, cluster is None)
+    with _writing(store.folder, store.provenance, cluster, wait) as client:
         if not (store.folder / stores.RESULTS).exists():
             stores.allocate(study, store)
         repair_results(study, store)
         return _fill(study, store, progress, client, trust, other_versions)
+
+
+def require_resumable(study: Study, store: Store, other_versions: bool = False, here: bool = True) -> None:
+    """Raises InputError if a run was begun with a key that is not given, or, if it is to go on in this process (here), with
+    another precision or, unless these are accepted, on another device or with other versions."""
+    stores.require_key(store)
+    record = store.provenance
+    found = differences(record, provenance(study, store.n, record["block_rows"])) if here else []
+    precision = any(d.startswith("precision") for d in found)
+    if found and (precision or not other_versions):
+        message = "the results would not be of one kind (" + "; ".join(found) + "); continue where the run began"
+        if not precision:
+            message += (
+                f", or accept the difference: `{command('resume', store.folder, '--other-versions', record=record)}`"
+            )
+        raise InputError(Problem(str(store.folder), message))
 
 
 @contextmanager

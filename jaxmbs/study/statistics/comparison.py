@@ -17,6 +17,7 @@ from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.results.provenance import differences
 from jaxmbs.study.statistics.equivalence import FEWEST, ROUNDING, Within, means_apart, tolerances, verdict
+from jaxmbs.study.statistics.pairs import common_draws, differences_of, mcnemar
 from jaxmbs.study.statistics.summary import CONFIDENCE, Summary, summarize
 
 if TYPE_CHECKING:
@@ -66,13 +67,12 @@ def compared(a: str | Path, b: str | Path, trust: bool = False, within: Sequence
             asked = allowed.get(name)
             outputs.append(_output(name, study_a.shown[name], (store_a, store_b), (sum_a, sum_b), both, asked,
                                    ALPHA / shared, dependence))  # fmt: skip
-    lines = difflib.unified_diff(_text(study_a), _text(study_b), str(a), str(b), lineterm="", n=0)
     return {
         "a": str(a), "b": str(b),
         "samples": {"a": sum_a.done, "b": sum_b.done},
         "identical": _same(store_a, store_b),
         "paired": 0 if both is None else len(both[0]),
-        "file": [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")],
+        "file": changed_lines(study_a, study_b),
         "machine": differences(store_a.provenance, store_b.provenance),
         "seeds": {"a": study_a.seed, "b": study_b.seed},
         "criteria": criteria, "outputs": outputs,
@@ -113,14 +113,7 @@ def pairs(
     no such samples or dispersions, or if the samples of a run depend on one another."""
     if study_a.dependence or study_b.dependence:
         return None
-    return matched(study_a, store_a, sum_a, study_b, store_b, sum_b)
-
-
-def matched(
-    study_a: Study, store_a: Store, sum_a: Summary, study_b: Study, store_b: Store, sum_b: Summary
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The same, also of samples that depend on one another."""
-    common = [d.name for d in study_a.dispersions.items if any(d.name == e.name for e in study_b.dispersions.items)]
+    common = common_draws(study_a, study_b)
     _, in_a, in_b = np.intersect1d(sum_a.index, sum_b.index, assume_unique=True, return_indices=True)
     if not common or not len(in_a):
         return None
@@ -132,27 +125,24 @@ def matched(
 
 def paired_shares(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
     """McNemar's exact test of a and b (m,) bool: only samples that meet a criterion in exactly one run count."""
-    from scipy.stats import binomtest
-
     only_a, only_b = int(np.count_nonzero(a & ~b)), int(np.count_nonzero(b & ~a))
-    chance = float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
-    return {"only_a": only_a, "only_b": only_b, "chance": chance}
+    return {"only_a": only_a, "only_b": only_b, "chance": mcnemar(only_a, only_b)}
 
 
 def paired_numbers(a: np.ndarray, b: np.ndarray, alpha: float = ALPHA) -> dict[str, Any]:
     """Mean of b - a with its interval of the confidence 1 - alpha, the largest difference, how many are defined in only
     one of them, and Wilcoxon's signed-rank test of the differences."""
-    from scipy.stats import t, wilcoxon
+    from scipy.stats import wilcoxon
 
-    d = (b - a)[np.isfinite(a) & np.isfinite(b)]
-    told = {"largest": float(np.abs(d).max(initial=0.0)), "lost": int(np.sum(np.isfinite(a) != np.isfinite(b)))}
-    if len(d) < FEWEST:
+    seen = differences_of(iter([(a, b)]))
+    told = {"largest": seen.largest, "lost": seen.lost}
+    if seen.count < FEWEST:
         return {"chance": None, **told}
-    reach = float(t.isf(alpha / 2, len(d) - 1)) * float(d.std(ddof=1)) / np.sqrt(len(d))
+    d = (b - a)[np.isfinite(a) & np.isfinite(b)]
     found: Any = wilcoxon(d) if np.any(d) else None
-    mean = float(d.mean())
+    low, high = seen.interval(alpha)
     chance = float(found.pvalue) if found is not None else 1.0
-    return {"difference": mean, "low": mean - reach, "high": mean + reach, "chance": chance, **told}
+    return {"difference": seen.mean, "low": low, "high": high, "chance": chance, **told}
 
 
 def _opened(folder: str | Path, trust: bool) -> tuple[Study, Store, Summary]:
@@ -161,8 +151,12 @@ def _opened(folder: str | Path, trust: bool) -> tuple[Study, Store, Summary]:
     return study, store, summarize(study, store)
 
 
-def _text(study: Study) -> list[str]:
-    return study.content.decode(errors="replace").splitlines()
+def changed_lines(a: Study, b: Study) -> list[str]:
+    """The lines of two studies' files that differ, after - those of a, after + those of b."""
+    one, other = (study.content.decode(errors="replace").splitlines() for study in (a, b))
+    return [
+        x for x in difflib.unified_diff(one, other, lineterm="", n=0) if x[:1] in "+-" and x[:3] not in ("+++", "---")
+    ]
 
 
 def _same(a: Store, b: Store) -> bool:

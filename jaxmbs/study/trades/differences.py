@@ -1,90 +1,122 @@
-"""What the runs of a trade study show: shares and medians of every design, and paired differences from the baseline.
+"""What several runs with the same draws show: shares and medians of each, and paired differences from a baseline.
 
-Every design has the same draws sample by sample, so differences are those of pairs of samples.
+The designs of a trade study are such runs, and so are those that `jaxmbs compare` compares with the first. Every run has
+the same draws sample by sample, so differences are those of pairs of samples. Runs are read one after another, beside the
+baseline: memory grows neither with their number nor with that of their samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study.problem.criteria import Criterion
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.results.columns import defined
 from jaxmbs.study.results.provenance import differences
 from jaxmbs.study.results.store import Store
-from jaxmbs.study.statistics.comparison import matched, paired_numbers, paired_shares
 from jaxmbs.study.statistics.equivalence import ROUNDING
 from jaxmbs.study.statistics.order_statistics import interval
+from jaxmbs.study.statistics.pairs import (
+    differences_of,
+    interval_of_shares,
+    mcnemar,
+    met_in_one_only,
+    parts,
+    same_draws,
+)
 from jaxmbs.study.statistics.summary import CONFIDENCE, QUANTILES, Summary, summarize
-from jaxmbs.study.trades.designs import Designs
+from jaxmbs.study.units import Unit
 
 ALPHA = 1 - CONFIDENCE
 SAME, UNKNOWN, NOT_DISTINGUISHED = "the same in all samples", "not known", "not distinguished"
+NO_NUMBERS = (float("nan"), float("nan"))
 
 
-def found_in(designs: Designs, studies: Mapping[str, Study], stores: Mapping[str, Store]) -> dict[str, Any]:
-    """A trade study as plain data; numbers of outputs are in the unit given with them. studies, stores: of every
-    design, with complete results.
+@dataclass(frozen=True)
+class Run:
+    """A run with complete results, and its statistics."""
 
-    Raises InputError if the samples of a design do not have the same draws as those of the baseline.
+    study: Study
+    store: Store
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is the same for all rows of a comparison. criteria, outputs: by their texts and names, those of the baseline that
+    every run has, with its required shares and units; count: number of runs; dependence: why there are no intervals, "" if
+    there are."""
+
+    criteria: Mapping[str, Criterion]
+    outputs: Mapping[str, Unit]
+    count: int
+    dependence: str
+
+    @property
+    def alpha(self) -> float:
+        """Of the interval of a difference, so that those of all runs hold at once."""
+        return ALPHA / (self.count - 1)
+
+
+def found_in(
+    base: str, studies: Mapping[str, Study], stores: Mapping[str, Store], remedy: str, called: str = "design"
+) -> dict[str, Any]:
+    """A comparison of runs with complete results as plain data; numbers of outputs are in the unit given with them.
+
+    base: name of the baseline; studies, stores: of every run, by name; remedy: what to do if the samples of a run do not
+    have the same draws as those of the baseline, for which InputError is raised; called: the key under which names are.
     """
-    names, base = list(studies), designs.baseline
-    sums = {name: summarize(studies[name], stores[name]) for name in names}
-    study, dependence = studies[base], studies[base].dependence
-    for name in names:
-        _require_same_draws(name, base, studies, stores, sums)
-    against = len(names) - 1
-    criteria = [
-        {
-            "text": c.text,
-            "required": c.share,
-            "designs": [
-                _share(name, sums[name], sums[base], studies[name], k, len(names))
-                | (_change_of_share(sums[base], sums[name], studies[base], k, against) if name != base else {})
-                for name in names
-            ],
-        }
-        for k, c in enumerate(study.criteria)
-    ]
-    outputs = [
-        {
-            "output": output,
-            "unit": study.shown[output].name,
-            "designs": [
-                _values(name, sums[name], study, output)
-                | (_change_of_output(base, name, sums, stores, study, output, against) if name != base else {})
-                for name in names
-            ],
-        }
-        for output in study.outputs
-    ]
-    machine = {name: differences(stores[base].provenance, stores[name].provenance) for name in names if name != base}
+    whole = Run(studies[base], stores[base], summarize(studies[base], stores[base]))
+    common = _common(whole.study, studies, stores)
+    told: dict[str, dict[str, Any]] = {}
+    for name in studies:
+        if name == base:
+            told[name] = _rows(whole, None, common)
+            continue
+        study, store = studies[name], stores[name]
+        if not same_draws(whole.study, whole.store, study, store, min(whole.store.n, store.n)):
+            said = f'its draws are not those of "{base}", sample by sample, so they cannot be compared; {remedy}'
+            raise InputError(Problem(str(store.folder), said))
+        told[name] = _rows(Run(study, store, summarize(study, store)), whole, common)
+
+    def listed(kind: str, key: str) -> list[dict[str, Any]]:
+        return [{called: name} | rows[kind][key] for name, rows in told.items()]
+
     return {
-        "study": study.model.name, "baseline": base, "samples": stores[base].n, "seed": study.seed,
-        "confidence": CONFIDENCE, "dependence": dependence or None, "notes": notes(len(names), dependence),
-        "designs": [
+        "study": whole.study.model.name, "baseline": base, "samples": whole.store.n, "seed": whole.study.seed,
+        "confidence": CONFIDENCE, "dependence": common.dependence or None,
+        "notes": notes(common.count, common.dependence, called),
+        f"{called}s": [
             {
-                "design": name, "values": designs.values[name], "folder": str(stores[name].folder),
-                "failed": sum(f.count for f in sums[name].failed.values()),
-                "computed_otherwise": machine.get(name, []),
+                called: name, "folder": str(stores[name].folder), "samples": stores[name].n, "failed": rows["failed"],
+                "computed_otherwise": differences(whole.store.provenance, stores[name].provenance),
             }
-            for name in names
+            for name, rows in told.items()
         ],
-        "criteria": criteria, "outputs": outputs,
+        "criteria": [
+            {"text": text, "required": c.share, f"{called}s": listed("criteria", text)}
+            for text, c in common.criteria.items()
+        ],
+        "outputs": [
+            {"output": name, "unit": unit.name, f"{called}s": listed("outputs", name)}
+            for name, unit in common.outputs.items()
+        ],
     }  # fmt: skip
 
 
-def notes(count: int, dependence: str) -> list[str]:
-    """What the intervals mean, for `count` designs. dependence: why there are none, "" if there are."""
+def notes(count: int, dependence: str, called: str) -> list[str]:
+    """What the intervals mean, for `count` runs that are called so. dependence: why there are none, "" if there are."""
     if dependence:
         return [f"no intervals: {dependence}; differences are those of pairs of samples with the same points"]
     shares, changes = (f"{100 * (1 - ALPHA / k):.6g} %" for k in (count, count - 1))
     found = [
-        f"intervals of one criterion or output hold for all designs at once with {CONFIDENCE:.0%} confidence: each share's "
-        f"has {shares}, each difference's {changes} (Bonferroni)"
+        f"intervals of one criterion or output hold for all {called}s at once with {CONFIDENCE:.0%} confidence: each "
+        f"share's has {shares}, each difference's {changes} (Bonferroni)"
     ]
     return [
         *found,
@@ -93,98 +125,75 @@ def notes(count: int, dependence: str) -> list[str]:
     ]
 
 
-def _require_same_draws(
-    name: str, base: str, studies: Mapping[str, Study], stores: Mapping[str, Store], sums: Mapping[str, Summary]
-) -> None:
-    pairs = matched(studies[base], stores[base], sums[base], studies[name], stores[name], sums[name])
-    if pairs is None or len(pairs[0]) != stores[base].n:
-        said = (
-            f'its draws are not those of "{base}", sample by sample, so they cannot be compared; remove the folder, and '
-            "give the command again"
-        )
-        raise InputError(Problem(str(stores[name].folder), said))
+def _common(study: Study, studies: Mapping[str, Study], stores: Mapping[str, Store]) -> Compared:
+    texts = [{c.text for c in s.criteria} for s in studies.values()]
+    criteria = {c.text: c for c in study.criteria if all(c.text in own for own in texts)}
+    outputs = {name: study.shown[name] for name in study.outputs if all(name in s.outputs for s in studies.values())}
+    dependence = next((s.dependence for s in studies.values() if s.dependence), "")
+    if not dependence and any("until" in store.provenance for store in stores.values()):
+        dependence = "a run ended by a rule, at a number of samples that depends on its results"
+    return Compared(criteria, outputs, len(studies), dependence)
 
 
-def _share(name: str, own: Summary, base: Summary, study: Study, k: int, count: int) -> dict[str, Any]:
-    v = own.verdicts[k]
-    low, high = interval(v.met, v.of, 1 - ALPHA / count) if not own.dependence else (np.nan, np.nan)
-    return {
-        "design": name, "met": v.met, "of": v.of, "share": v.probability, "low": float(low), "high": float(high),
-        "passed": v.passed,
-    }  # fmt: skip
+def _rows(run: Run, base: Run | None, common: Compared) -> dict[str, Any]:
+    """What is shown of a run. base: the baseline, None if it is the run itself."""
+    of = {c.text: c for c in run.study.criteria}
+    verdicts = {v.text: v for v in run.summary.verdicts}
+    criteria = {}
+    for text, asked in common.criteria.items():
+        v = verdicts[text]
+        low, high = NO_NUMBERS if common.dependence else interval(v.met, v.of, 1 - ALPHA / common.count)
+        criteria[text] = {"met": v.met, "of": v.of, "share": v.probability, "low": float(low), "high": float(high),
+                          "passed": v.passed}  # fmt: skip
+        if base is not None:
+            criteria[text] |= _change_of_share(base, run, asked, of[text], common)
+    outputs = {}
+    for name, unit in common.outputs.items():
+        shown = run.summary.quantiles(name) / unit.factor
+        told = {f"{q:g}": float(x) for q, x in zip(QUANTILES, shown, strict=True)}
+        values = run.summary.outputs[name]
+        outputs[name] = {"defined": defined(values), "median": told["0.5"], "quantiles": told}
+        if base is not None:
+            outputs[name] |= _change_of_output(base, run, name, unit.factor, common)
+    return {"criteria": criteria, "outputs": outputs, "failed": sum(f.count for f in run.summary.failed.values())}
 
 
-def _change_of_share(base: Summary, own: Summary, study: Study, k: int, against: int) -> dict[str, Any]:
+def _change_of_share(base: Run, run: Run, asked: Criterion, own: Criterion, common: Compared) -> dict[str, Any]:
     """The difference of the share that meets a criterion, with its interval and McNemar's test."""
-    c = study.criteria[k]
-    a, b = (c.met(np.asarray(s.outputs[c.output])) for s in (base, own))
-    row = paired_shares(a, b)
-    difference = (row["only_b"] - row["only_a"]) / len(a)
-    low, high = (np.nan, np.nan) if base.dependence else interval_of_shares(
-        row["only_a"], row["only_b"], len(a), ALPHA / against
-    )  # fmt: skip
-    chance = None if base.dependence else row["chance"]
-    if not (row["only_a"] or row["only_b"]):
+    m = min(base.store.n, run.store.n)
+    pairs = parts(base.summary.outputs[asked.output], run.summary.outputs[own.output], m)
+    lost, gained = met_in_one_only(pairs, (asked.met, own.met))
+    low, high = NO_NUMBERS if common.dependence else interval_of_shares(lost, gained, m, common.alpha)
+    chance = None if common.dependence else mcnemar(lost, gained)
+    if not (lost or gained):
         said = SAME
     elif chance is None:
         said = UNKNOWN
     else:
-        sure = chance < ALPHA / against
+        sure = chance < common.alpha
         said = "better" if sure and low > 0 else "worse" if sure and high < 0 else NOT_DISTINGUISHED
     return {
-        "gained": row["only_b"], "lost": row["only_a"], "difference": difference, "difference_low": low,
+        "gained": gained, "lost": lost, "difference": (gained - lost) / m, "difference_low": low,
         "difference_high": high, "chance": chance, "said": said,
     }  # fmt: skip
 
 
-def interval_of_shares(only_a: int, only_b: int, m: int, alpha: float) -> tuple[float, float]:
-    """Interval of the share that b meets minus the share that a meets, of m pairs, of which `only_a` and `only_b` meet a
-    condition in one of the two only.
-
-    Bonett and Price's (2012), which Fagerland, Lydersen and Laake (Statistics in Medicine 33, 2014) recommend; it has a
-    width even if the two never differ.
-
-    >>> [round(x, 4) for x in interval_of_shares(5, 20, 1000, 0.05)]
-    [0.0048, 0.0251]
-    """
-    from scipy.stats import norm
-
-    a, b = (only_a + 1) / (m + 2), (only_b + 1) / (m + 2)
-    reach = float(norm.isf(alpha / 2)) * np.sqrt((a + b - (b - a) ** 2) / (m + 2))
-    return max(-1.0, float(b - a - reach)), min(1.0, float(b - a + reach))
-
-
-def _values(name: str, own: Summary, study: Study, output: str) -> dict[str, Any]:
-    shown = own.quantiles(output) / study.shown[output].factor
-    told = {f"{q:g}": float(x) for q, x in zip(QUANTILES, shown, strict=True)}
-    return {"design": name, "defined": defined(own.outputs[output]), "median": told["0.5"], "quantiles": told}
-
-
-def _change_of_output(
-    base: str,
-    name: str,
-    sums: Mapping[str, Summary],
-    stores: Mapping[str, Store],
-    study: Study,
-    output: str,
-    against: int,
-) -> dict[str, Any]:
-    """The mean difference of an output, in its unit, with its interval."""
-    a, b = (np.asarray(sums[k].outputs[output]) / study.shown[output].factor for k in (base, name))
-    row = paired_numbers(a, b, ALPHA / against)
-    size = max(float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in (a, b))
-    rounding = size * max(ROUNDING[stores[k].provenance["precision"]] for k in (base, name))
-    independent = not sums[base].dependence
-    low, high = (row.get("low", np.nan), row.get("high", np.nan)) if independent else (np.nan, np.nan)
-    if not np.any(np.isfinite(a) & np.isfinite(b)):
+def _change_of_output(base: Run, run: Run, name: str, factor: float, common: Compared) -> dict[str, Any]:
+    """The mean difference of an output with its interval, in units of `factor` in SI."""
+    m = min(base.store.n, run.store.n)
+    pairs = parts(base.summary.outputs[name], run.summary.outputs[name], m)
+    seen = differences_of((a / factor, b / factor) for a, b in pairs)
+    low, high = NO_NUMBERS if common.dependence else seen.interval(common.alpha)
+    rounding = seen.size * max(ROUNDING[x.store.provenance["precision"]] for x in (base, run))
+    if not seen.count:
         said = UNKNOWN
-    elif row["largest"] <= rounding and not row["lost"]:
-        said = SAME if row["largest"] == 0 else "differs by rounding only"
+    elif seen.largest <= rounding and not seen.lost:
+        said = SAME if seen.largest == 0 else "differs by rounding only"
     elif np.isnan(low):
         said = UNKNOWN
     else:
         said = "higher" if low > 0 else "lower" if high < 0 else NOT_DISTINGUISHED
     return {
-        "difference": row.get("difference", np.nan), "difference_low": low, "difference_high": high,
-        "largest": row["largest"], "in_one_only": row["lost"], "said": said,
+        "difference": seen.mean, "difference_low": low, "difference_high": high, "largest": seen.largest,
+        "in_one_only": seen.lost, "said": said,
     }  # fmt: skip

@@ -21,8 +21,8 @@ from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.results.provenance import provenance
 from jaxmbs.study.results.store import Store
-from jaxmbs.study.runs.estimate import check
-from jaxmbs.study.runs.run import resume, run
+from jaxmbs.study.runs.estimate import check, check_disk
+from jaxmbs.study.runs.run import require_resumable, resume, run
 from jaxmbs.study.trades.designs import Designs
 from jaxmbs.study.trades.differences import found_in
 from jaxmbs.study.trades.terminal import table
@@ -78,8 +78,9 @@ def trade(
     already computed is kept, an interrupted one is continued: the same call goes on where it was stopped. Writes
     trade.json and trade.html into `out`.
 
-    Raises InputError, before anything is computed, as `Designs` and `run` do, and if a design's folder contains another
-    study or another number of samples.
+    Raises InputError, before anything is computed, as `Designs` and `run` do, if there is no disk space for all designs
+    together, and if a design's folder contains another study, another number of samples, or an unfinished run that cannot
+    go on here, for instance of another version.
 
     >>> trade("springs.toml", 10_000, "springs").document["criteria"][0]["text"]  # doctest: +SKIP
     'clearance > 0.02 m'
@@ -87,8 +88,10 @@ def trade(
     found = designs if isinstance(designs, Designs) else Designs.read(designs, trust)
     folder = storage.place(out)
     sized = {name: study.of_size(n) for name, study in found.studies.items()}
-    for name, study in sized.items():
-        _require_own(name, study, folder / name, block_rows)
+    missing = {
+        name: _missing(name, study, folder / name, block_rows, trust, cluster is None) for name, study in sized.items()
+    }
+    check_disk([(sized[name], k) for name, k in missing.items()], folder)
     computed = {}
     for name, study in sized.items():
 
@@ -96,7 +99,8 @@ def trade(
             progress(name, stage, done, n)
 
         computed[name] = _computed(study, folder / name, block_rows, told, trust, cluster)
-    document = found_in(found, sized, computed)
+    document = found_in(found.baseline, sized, computed, "remove the folder, and give the command again")
+    document["designs"] = [row | {"values": found.values[row["design"]]} for row in document["designs"]]
     from jaxmbs.study.trades.page import page
 
     write_whole(folder / DATA, json.dumps(plain(document), indent=1).encode())
@@ -104,16 +108,21 @@ def trade(
     return Trade(folder, computed, document, folder / PAGE)
 
 
-def _require_own(name: str, study: Study, folder: Path, block_rows: int | None) -> None:
-    """Raises InputError unless the folder of a design is empty or contains the run of this very study, and if the study
-    cannot be computed on this machine."""
+def _missing(name: str, study: Study, folder: Path, block_rows: int | None, trust: bool, here: bool) -> int:
+    """Number of samples of a design that are to be computed.
+
+    Raises InputError unless its folder is empty or contains the run of this very study, if the study cannot be computed on
+    this machine, and if an unfinished run cannot go on (here: in this process).
+    """
+    n = study.n or 0
     with storage.reached(folder):
         new = not (folder / stores.PROVENANCE).exists()
         if new:
-            check(study, study.n or 0, block_rows or 0, folder=folder)
+            check(study, n, block_rows or 0, folder=folder)
             stores.require_empty(folder)
-            return
-    record = stores.open_folder(folder).provenance
+            return n
+    store = stores.open_folder(folder)
+    record = store.provenance
     now = provenance(study, study.n or 0, block_rows or record["block_rows"])
     wanted = {key: now[key] for key in ("file_sha256", "modules", "n", "precision", "block_rows")}
     other = [key for key, x in wanted.items() if record[key] != x]
@@ -125,6 +134,12 @@ def _require_own(name: str, study: Study, folder: Path, block_rows: int | None) 
         }.get(other[0], "another study: the design or its study has changed since")
         message = f"{folder} contains a run of {said}; remove it, or choose another folder"
         raise InputError(Problem(dotted(("designs", name)), message))
+    if (folder / stores.FINISHED).exists():
+        return 0
+    require_resumable(stores.read_study(store, trust), store, here=here)
+    if not (folder / stores.RESULTS).exists():
+        return n
+    return sum(stop - first for first, stop in store.missing())
 
 
 def _computed(
