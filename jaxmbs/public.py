@@ -157,6 +157,7 @@ from jaxmbs.stability import equilibrium as equilibrium
 from jaxmbs.stability import equilibrium_path as equilibrium_path
 from jaxmbs.stability import linearize as linearize
 from jaxmbs.stability import modes as modes
+from jaxmbs.stability import reduced_part as reduced_part
 from jaxmbs.view import Viewer as Viewer
 from jaxmbs.view import animate as animate
 from jaxmbs.view import draw as draw

@@ -5,11 +5,13 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import scipy.linalg
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.model.flexible_bodies.nastran import _matrices
 from jaxmbs.model.float_rows import rows_at
 from tests.cases import relative
 
@@ -68,5 +70,41 @@ def test_units_names_and_what_is_refused(tmp_path):
         part("outboard", names={"tip": 5})
     with pytest.raises(mbs.ModelError, match="cannot be read"):
         mbs.Part.from_nastran(FILES / "outboard.asm", tmp_path / "none.op4")
-    with pytest.raises(mbs.ModelError, match="has no matrix MXX"):
-        mbs.Part.from_nastran(FILES / "inboard.asm", FILES / "reduced_bset_notall6.op4")
+    with pytest.raises(mbs.ModelError, match="all six of each grid must be in the boundary"):
+        part("reduced_bset_notall6")
+
+
+def test_matrices_in_punch_files(tmp_path):
+    """Written by pyYeti with ten digits, the rows of the stiffness in another order."""
+    nastran = pyyeti.nastran
+    table, *_ = nastran.asm2uset(str(FILES / "inboard.asm"))
+    found = nastran.op4.read(str(FILES / "inboard.op4"))
+    K, M = (pandas.DataFrame(found[name], table.index, table.index) for name in ("kxx", "mxx"))
+    nastran.wtdmig(str(tmp_path / "inboard.pch"), {"KAAX": K.iloc[::-1, ::-1], "MAAX": M})
+    own, whole = mbs.Part.from_nastran(FILES / "inboard.asm", tmp_path / "inboard.pch"), part("inboard")
+    assert own.nodes == whole.nodes and own.frequency[:20] == pytest.approx(whole.frequency[:20], rel=1e-6)
+    assert own.mass == pytest.approx(whole.mass, rel=1e-8)
+    assert relative(own.effective_mass[:10], whole.effective_mass[:10]) < 1e-6
+    renamed = M.rename(index={27: 28}, columns={27: 28}, level="id")
+    for given, says in (
+        (
+            {"KAAX": K, "MAAX": renamed},
+            "MAAX in .* has grid or scalar point 28, degree of freedom 1, which the assembly lacks",
+        ),
+        ({"MAAX": M}, "has no matrix KAA or KXX"),
+        ({"KAAX": K, "KAAY": K, "MAAX": M}, "has several matrices of stiffness, kaax, kaay"),
+    ):
+        nastran.wtdmig(str(tmp_path / "bad.pch"), given)
+        with pytest.raises(mbs.ModelError, match=says):
+            mbs.Part.from_nastran(FILES / "inboard.asm", tmp_path / "bad.pch")
+
+
+def test_matrices_in_output2_files(monkeypatch):
+    """pyYeti comes with a file of DMIG matrices that belong to no body: as they are in the punch file beside it."""
+    files = FILES.parent / "nastran_dmig_data"
+    names = {"mass": re.compile("m?randm"), "stiffness": re.compile("m?patrn")}
+    monkeypatch.setattr("jaxmbs.model.flexible_bodies.nastran.NAMES", names)
+    table = pyyeti.nastran.rddmig(str(files / "matrix_factory.pch"))["randm"]
+    punched, binary = (_matrices(pyyeti.nastran, files / x, table) for x in ("matrix_factory.pch", "matrix.op2"))
+    for name in names:
+        assert punched[name].any() and relative(binary[name], punched[name]) < 1e-8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import scipy.linalg
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.flexible_bodies.reduction import check_rigid, nodes_of, rigid_integrals, symmetric
+
+NAMES = {"mass": re.compile("mxx|m?maa"), "stiffness": re.compile("kxx|m?kaa")}  # or their beginnings; M: in .op2 files
 
 
 def superelement(
@@ -31,12 +34,10 @@ def superelement(
         raise ModelError(f"from_nastran needs pyYeti ({error}): pip install 'jaxmbs[nastran]'") from None
     try:
         table, _, boundary = nastran.asm2uset(str(assembly))
-        found = nastran.op4.read(str(matrices))
+        found = _matrices(nastran, Path(matrices), table)
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise ModelError(f"from_nastran: {str(assembly)!r} and {str(matrices)!r} cannot be read: {error}") from None
-    if lacking := [name for name in ("mxx", "kxx") if name not in found]:
-        raise ModelError(f"from_nastran: {str(matrices)!r} has no matrix {lacking[0].upper()}")
-    M, K = symmetric("mass", found["mxx"]), symmetric("stiffness", found["kxx"])
+    M, K = symmetric("mass", found["mass"]), symmetric("stiffness", found["stiffness"])
     table = table.iloc[np.flatnonzero(boundary)]
     grids = [int(x) for x in table.index.get_level_values("id")[::6]]
     size = 6 * len(grids)
@@ -78,3 +79,26 @@ def superelement(
         "coupling": np.zeros((n, n, 3)),
         "inertia_curvature": np.zeros((n, n, 3, 3)),
     }
+
+
+def _matrices(nastran: Any, path: Path, table: Any) -> dict[str, np.ndarray]:
+    """mass and stiffness in the order of the table of degrees of freedom. Raises ModelError if the file lacks one."""
+    direct = path.suffix.lower() != ".op4"  # a matrix with the names of its rows (DMIG)
+    read = nastran.rddmig(str(path)) if direct else nastran.op4.read(str(path))
+    found = {}
+    for what, pattern in NAMES.items():
+        named = [name for name in read if pattern.match(name)]
+        if len(named) != 1:
+            wanted = {"mass": "MAA or MXX", "stiffness": "KAA or KXX"}[what]
+            several = f"several matrices of {what}, {', '.join(named)}" if named else f"no matrix {wanted}"
+            raise ModelError(f"from_nastran: {str(path)!r} has {several}")
+        matrix = read[named[0]]
+        if direct:
+            if strange := [row for row in matrix.index if row not in table.index]:
+                raise ModelError(
+                    f"from_nastran: {named[0].upper()} in {str(path)!r} has grid or scalar point {strange[0][0]}, degree of "
+                    f"freedom {strange[0][1]}, which the assembly lacks"
+                )
+            matrix = matrix.reindex(index=table.index, columns=table.index, fill_value=0.0).to_numpy(float)
+        found[what] = np.asarray(matrix)
+    return found

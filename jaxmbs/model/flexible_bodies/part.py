@@ -214,7 +214,8 @@ class Part:
         mass: float = 1.0,
     ) -> Part:
         """The part of an external superelement (EXTSEOUT): assembly, its .asm file with the boundary grids; matrices, its
-        .op4 file with MXX and KXX. Needs pyYeti: pip install 'jaxmbs[nastran]'.
+        .op4 file with MXX and KXX or MAA and KAA, or the .pch or .op2 file with MAAX and KAAX (DMIGPCH, DMIGOP2). Needs
+        pyYeti: pip install 'jaxmbs[nastran]'.
 
         frame: the boundary grid at which the floating frame is, None for the first; the frame's axes are those of the basic
         coordinate system. names: {name: grid} of the nodes, None for all boundary grids, named by their numbers. modes: the

@@ -244,7 +244,7 @@ def _craig_bampton(M: Any, K: Any, boundary: Array, inner: Array, modes: int) ->
     """(shapes, squared circular frequencies) from static shapes for the boundary and the lowest modes with it fixed."""
     size = M.shape[0]
     if not len(boundary):
-        return _lowest(K, M, modes + 6)
+        return lowest(K, M, modes + 6)
     static = np.zeros((size, len(boundary)))
     static[boundary] = np.eye(len(boundary))
     T = static
@@ -253,13 +253,13 @@ def _craig_bampton(M: Any, K: Any, boundary: Array, inner: Array, modes: int) ->
         static[inner] = -_solve(Kii, _full(K[np.ix_(inner, boundary)]))
         fixed = np.zeros((size, min(modes, len(inner))))
         if fixed.shape[1]:
-            fixed[inner] = _lowest(Kii, Mii, fixed.shape[1])[0]
+            fixed[inner] = lowest(Kii, Mii, fixed.shape[1])[0]
         T = np.concatenate([static, fixed], axis=1)
-    shapes, squared = _of_moving_mass(_halved(T.T @ (K @ T)), _halved(T.T @ (M @ T)))
+    shapes, squared = of_moving_mass(_halved(T.T @ (K @ T)), _halved(T.T @ (M @ T)))
     return T @ shapes, squared
 
 
-def _of_moving_mass(K: Array, M: Array) -> tuple[Array, Array]:
+def of_moving_mass(K: Array, M: Array) -> tuple[Array, Array]:
     """(shapes, squared circular frequencies) of dense matrices; motions that move no mass follow as in statics."""
     largest = np.diag(M).max(initial=0.0)
     if np.diag(M).min(initial=0.0) < 0:
@@ -277,7 +277,7 @@ def _of_moving_mass(K: Array, M: Array) -> tuple[Array, Array]:
     return heavy @ mixed, squared
 
 
-def _lowest(K: Any, M: Any, n: int) -> tuple[Array, Array]:
+def lowest(K: Any, M: Any, n: int) -> tuple[Array, Array]:
     """(shapes, squared circular frequencies) of the n lowest modes."""
     n = min(n, K.shape[0])
     try:
