@@ -12,7 +12,7 @@ from pydantic import PlainValidator, create_model
 
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
-from jaxmbs.io.tables import Count, Name, Number, Numbers, Positive, Table, stated
+from jaxmbs.io.tables import Count, Matrix, Name, Names, Number, Numbers, Positive, Table, stated
 from jaxmbs.model import ModelError, Part
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
@@ -54,8 +54,18 @@ class BeamTable(Table):
     tension: Positive | None = stated(
         "number > 0", "EA: stiffness against tension, which is high if it is left out", unit="N", default=None
     )
+    gyration: tuple[Positive, Positive] | None = stated(
+        "2 numbers > 0",
+        "r_y, r_z: radii of gyration of the cross-section; a hundredth of the length if left out",
+        unit="m",
+        default=None,
+    )
     modes: Count = stated("integer >= 0", "number of modes, those of lowest frequency", default=6)
     elements: Count = stated("integer >= 0", "number of finite elements", default=20)
+    attach: Names = stated("list of names", "the nodes to attach to, of root and tip", default=("tip",))
+    free: bool = stated(
+        "true or false", "the modes are those of the free beam, with the frame in its middle", default=False
+    )
     stations: dict[str, Number] | None = stated(
         "table of numbers", "names of further nodes, and their places: 0 at the root, 1 at the tip", default=None
     )
@@ -105,6 +115,9 @@ class FlexibleTable(Table):
     damping: Number | Numbers = stated(
         "number or list of numbers", "damping of each mode, as a fraction of critical damping", default=0.01
     )
+    damping_matrix: Matrix | None = stated(
+        "matrix", "further damping between modes, a row for each mode", unit="1/s", default=None
+    )
     order: int = stated("1 or 2", "order of the inertia of the deformed body in the modal coordinates", default=1)
 
     def add(self, mech: Mechanism) -> None:
@@ -112,7 +125,7 @@ class FlexibleTable(Table):
         if len(given) != 1:
             raise ModelError(f"flexible body {self.name!r}: give one of part, beam and plate")
         part = given[0] if isinstance(given[0], Part) else given[0].build()
-        mech.add_flexible_body(self.name, part, self.damping, order=self.order)
+        mech.add_flexible_body(self.name, part, self.damping, self.damping_matrix, self.order)
 
 
 class JointTable(Named):

@@ -117,6 +117,8 @@ class Mechanism:
             raise ModelError(f"{where}: parent and child are both {parent!r}; a joint connects two bodies")
         if child == WORLD:
             raise ModelError(f"{where}: the child is the world; swap parent and child")
+        if joint.elastic and not (parent_pose.is_identity and child_pose.is_identity):
+            raise ModelError(f"{where}: {joint.type_name} has no poses: both frames are that of the body")
         hinge = None
         if releasable:
             if armature:

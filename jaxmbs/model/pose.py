@@ -34,6 +34,13 @@ class Pose:
         Kind.ROTATION, "", "quaternion w, x, y, z (normalised) or matrix, to the parent", default=(1.0, 0.0, 0.0, 0.0)
     )
 
+    @property
+    def is_identity(self) -> bool:
+        """Whether the frame is its parent, exactly; not for poses that are traced."""
+        rotation = np.asarray(self.rotation, float)
+        R = rotation if rotation.ndim == 2 else np.array([*from_quaternion(rotation.tolist())]).reshape(3, 3)
+        return not np.any(np.asarray(self.position, float)) and np.array_equal(R, np.eye(3))
+
     def turned_to(self, axis: Vector) -> Pose:
         """The same frame, rotated so that its z axis lies along `axis` (3,), given in the frame's present axes.
 

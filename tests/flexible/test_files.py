@@ -107,6 +107,21 @@ def test_a_file_gives_the_same_model_and_so_does_what_save_writes(tmp_path, kind
     assert relative(mbs.forward_dynamics(model, q, v, tau), a) < 1e-10
 
 
+def test_a_beam_in_a_file_has_all_that_one_in_python_has(tmp_path):
+    text = BEAM.replace("modes = 3\n", 'modes = 3\nfree = true\nattach = ["root", "tip"]\ngyration = [0.05, 0.04]\n')
+    text = text.replace(
+        "damping = [", "damping_matrix = [[2.0, 0.1, 0.0], [0.1, 3.0, 0.0], [0.0, 0.0, 4.0]]\ndamping = ["
+    )
+    (tmp_path / "wing.toml").write_text(text, encoding="utf-8")
+    model = mbs.load(tmp_path / "wing.toml")
+    part = mbs.Part.beam(
+        2.0, 1.5, (40.0, 90.0), 10.0, modes=3, free=True, attach=("root", "tip"), gyration=(0.05, 0.04)
+    )
+    assert mbs.get(model, "wing.frequency") == pytest.approx(part.frequency, rel=1e-12)
+    assert {"wing_root", "wing_tip"} <= {*model.body_names}
+    assert mbs.get(model, "wing.damping_matrix") == pytest.approx([2.0, 0.1, 0.0, 0.1, 3.0, 0.0, 0.0, 0.0, 4.0])
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -143,8 +158,8 @@ def test_outputs_of_rigid_bodies_refuse_flexible_ones(tmp_path):
     )
     text += '[outputs.swing]\ntype = "momentum"\nbody = "wing"\n'
     (tmp_path / "study.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(mbs.ModelError, match="body 'wing' is flexible"):
-        mbs.study.run(mbs.study.read(tmp_path / "study.toml"), 2, tmp_path / "run")
+    with pytest.raises(mbs.ModelError, match=r'outputs.swing.body: "wing" is flexible'):
+        mbs.study.read(tmp_path / "study.toml")
 
 
 def test_the_mass_of_a_flexible_body_is_not_dispersed(tmp_path):

@@ -373,6 +373,20 @@ def test_what_can_be_attached_where():
     wrong.add_joint("modes", ElasticModes(1, np.ones(3), np.ones(3), np.ones(6), [0.0]), "world", "load")
     with pytest.raises(mbs.ModelError, match="modes belong to a body"):
         wrong.build()
+    modes = ElasticModes(1, np.ones(3), np.ones(3), np.ones(6), [0.0])
+    with pytest.raises(mbs.ModelError, match="'more': ElasticModes has no poses"):
+        mech().add_joint("more", modes, "boom", "load", mbs.Pose((0, 0, 1)))
+    wrong = mech()
+    wrong.add_joint("more", modes, "boom", "load")
+    with pytest.raises(mbs.ModelError, match="its body has the modes of '.*' already; a flexible body has one set"):
+        wrong.build()
+    with pytest.raises(mbs.ModelError, match="inertia_curvature: one number that is not zero, for 1 modes; pass 6"):
+        wrong = mbs.Mechanism("one")
+        wrong.add_body("frame", 1.0, inertia=(1, 1, 1))
+        wrong.add_joint("free", mbs.Free(), "world", "frame")
+        wrong.add_body("modes")
+        wrong.add_joint("one", ElasticModes(1, np.ones(3), np.ones(3), np.ones(6), [0.0], [2.0]), "frame", "modes")
+        wrong.build()
     with pytest.raises(mbs.ModelError, match="has no modes; add a rigid body"):
         mbs.Mechanism("none").add_flexible_body("boom", mbs.Part(
             1.0, np.zeros(3), np.eye(3), [], *(np.zeros((0, *x)) for x in ((3,), (3,), (3, 3), (0, 3), (0, 3, 3)))

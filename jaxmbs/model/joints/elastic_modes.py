@@ -68,11 +68,14 @@ class ElasticModes(Joint):
         for name, length in lengths.items():
             if np.shape(p[name])[-1] != max(length, 1):
                 raise ModelError(f"{name}: {np.shape(p[name])[-1]} numbers; {n} modes need {max(length, 1)}")
-        if np.shape(p["inertia_curvature"])[-1] not in (1, 3 * n * (n + 1)):
-            raise ModelError(
-                f"inertia_curvature: {np.shape(p['inertia_curvature'])[-1]} numbers; pass {3 * n * (n + 1)}"
-            )
-        return {}
+        whole, given = 3 * n * (n + 1), p["inertia_curvature"]
+        if np.shape(given)[-1] not in (1, whole):
+            raise ModelError(f"inertia_curvature: {np.shape(given)[-1]} numbers; pass {whole}, or one zero")
+        return {
+            f"inertia_curvature: one number that is not zero, for {n} modes; pass {whole} numbers": np.shape(given)[-1]
+            == whole
+            or (given == 0).all(-1)
+        }
 
     def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
         return JointMotion(IDENTITY, (ZERO_MOTION,) * self.modes, ZERO_MOTION, ZERO_MOTION)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax.numpy as jnp
 
 from jaxmbs.io.errors import choices
-from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import WORLD, Force, Scene
@@ -176,12 +175,12 @@ class Momentum(OfState):
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "impulse" if self.part == "linear" else "angular impulse"
 
+    def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
+        if self.body in model.structure.modes_of:
+            said = "is flexible, and its momentum is not that of a rigid body; measure velocities of its nodes instead"
+            yield "body", f'"{self.body}" {said}'
+
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        if self.body in state.tree.structure.modes_of:
-            raise ModelError(
-                f"an output of type momentum: body {self.body!r} is flexible, and its momentum is not that of a rigid body; "
-                "measure velocities of its nodes instead"
-            )
         named = {b: state.body(b) for b in (self.body, self.relative_to) if b != WORLD}
         scene: Any = Scene(state.t, named, {}, {}, (), ())
         values = state.tree.values
