@@ -378,7 +378,7 @@ def test_what_can_be_attached_where():
         mech().add_joint("more", modes, "boom", "load", mbs.Pose((0, 0, 1)))
     wrong = mech()
     wrong.add_joint("more", modes, "boom", "load")
-    with pytest.raises(mbs.ModelError, match="its body has the modes of '.*' already; a flexible body has one set"):
+    with pytest.raises(mbs.ModelError, match=r"its body has the modes of '.*' already; a flexible body has one set"):
         wrong.build()
     with pytest.raises(mbs.ModelError, match="inertia_curvature: one number that is not zero, for 1 modes; pass 6"):
         wrong = mbs.Mechanism("one")
