@@ -189,7 +189,9 @@ def _check_flexible(link: TreeJoint, links: Sequence[TreeJoint]) -> None:
         raise ModelError(f"{where}: modes belong to a body, not to the world; add the body with add_flexible_body")
     beside = [x.name for x in links if x.joint.elastic and x.parent == link.parent and x is not link]
     if joint.elastic and beside:
-        raise ModelError(f"{where}: its body has the modes of {beside[0]!r} already; a flexible body has one set of modes")
+        raise ModelError(
+            f"{where}: its body has the modes of {beside[0]!r} already; a flexible body has one set of modes"
+        )
     if parent is None or not parent.joint.elastic:
         if joint.follows:
             raise ModelError(f"{where}: {joint.type_name} is for nodes of flexible bodies; use add_flexible_body")
