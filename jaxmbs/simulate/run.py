@@ -215,7 +215,10 @@ class Run:
             tried = tried._replace(step=step._replace(phase=ended))
             mode = self.branches.after_samples(tried.t, ended, happened.mode, self.sampling.written, any_of(due))
             happened = happened._replace(mode=mode)
-        extra, kept = self._kept(x, cell, tried, judged, happened, lost)
+        ends = moves & ((out.happens & finishes) | stuck) & ~x.done
+        if happened.due is not None:
+            ends &= happened.due < 0
+        extra, kept = self._kept(x, cell, tried, judged, happened, lost, ends)
         seen = zip(self.watch.seen(judged, now), x.seen, strict=True)
         return x._replace(
             phase=chosen(moves, ended, x.phase), cell=cell, mode=happened.mode,
@@ -243,11 +246,14 @@ class Run:
         events = entered(x.events, place, tried.t, happened.event, happened.dropped, rebounded)
         return with_loss(events, latest & tried.jumped, happened.dropped)
 
-    def _kept(self, x: RunState, cell: Any, tried: Tried, judged: Judged, happened: Happened, lost: Any) -> Any:
-        """(extra, kept) after the iteration."""
+    def _kept(
+        self, x: RunState, cell: Any, tried: Tried, judged: Judged, happened: Happened, lost: Any, ends: Any
+    ) -> Any:
+        """(extra, kept) after the iteration. ends: whether the run ends at an instant within the cell, without an impact to
+        come."""
         out, jumped, phase = judged.out, tried.jumped, tried.step.phase
         caught = happened.logged if self.catches and self.events else jnp.asarray(False)
-        last = jumped & x.done  # the run ends with the velocities after its last impact
+        last = ends | (jumped & x.done)  # the run ends with the velocities after its last impact
         instant = jnp.where(caught, happened.event, jnp.where(jumped & ~last, AFTER_JUMP, ON_GRID))
         before = (phase, chosen(caught, x.mode, happened.mode), instant) if self.catches else None
         extra, kept = self.landed(x, cell, tried, happened.mode, lost, before)

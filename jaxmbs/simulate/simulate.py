@@ -68,9 +68,10 @@ def simulate(
     releases them, in addition to those that the mechanism holds.
     Rows are saved at t0, then every `save_every` steps at t0 + i dt, and exactly at t_end (save_every = None: at t0 and
     t_end only). If t_end - t0 is no multiple of dt, the last step is shorter. fold: (carry, fn), with carry = fn(carry,
-    model, t, q, v) or fn(carry, model, t, q, v, mode) at every point of the grid, both ends included; the last carry is
-    solution.folded. fn(carry, model, t, q, v, mode, event) is called just before every event as well: event is its
-    index in model.event_names, -1 at the points of the grid, and -2 just after velocities jumped.
+    model, t, q, v) or fn(carry, model, t, q, v, mode) at every point of the grid, both ends included, and where an event
+    ends the run; the last carry is solution.folded. fn(carry, model, t, q, v, mode, event) is called just before every
+    event as well: event is its index in model.event_names, -1 at the points of the grid and after an impact that ends the
+    run, and -2 just after velocities jumped. An event that ends the run without an impact is the last call.
 
     method: "rk4" (order 4), "dopri5" (5), "dop853" (8), "implicit" (5, for stiff elements), "symplectic" (2, for long
     conservative motions), or an object of `mbs.steppers`. tolerance: None for steps of dt; with a number, or (nv,)

@@ -50,7 +50,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Phase, mode: Mo
         since = since if least is None else jnp.minimum(since, least)
         if x.kept is None:
             return (carry, since), None
-        due = cell % every == 0
+        due = (cell > x.cell) & (cell % every == 0)
         if before is not None:
             due &= before[-1] == ON_GRID
         kept = chosen(due, Point(x.kept.number + 1, t, phase, mode, lost, since), x.kept)

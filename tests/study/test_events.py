@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import zarr
 
+import jaxmbs as mbs
 from jaxmbs.io.errors import InputError
 from jaxmbs.study import read, repeat, report, resume, run
+from jaxmbs.study.outputs import JointPosition, JointVelocity
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.examination import examined
 from jaxmbs.study.results.provenance import signed
@@ -97,6 +99,26 @@ def test_a_run_that_an_impact_ends_ends_with_what_it_leaves(tmp_path, more):
     assert history.v[0, -1, 0] == 0
     assert np.array_equal(raw["speed"], np.zeros(16)) and raw["reach"] == pytest.approx(np.full(16, 0.02))
     assert not more or (raw["then"] > 0.1).all()
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["plain", "others are taken at the event"])
+def test_a_run_that_an_event_finishes_within_a_step_ends_at_its_instant(taken):
+    """In steps of 0.25 s a block of 1 kg is pulled by 1 N, until it has gone 0.7 m: at t = sqrt(1.4) s."""
+    mech = mbs.Mechanism("block")
+    mech.add_body("block", 1.0, inertia=(1.0, 1.0, 1.0))
+    mech.add_joint("rail", mbs.Prismatic(axis=(1, 0, 0)), "world", "block")
+    mech.add_force("pull", mbs.Thruster("block", direction=(1, 0, 0), thrust=1.0))
+    mech.add_event("end", mbs.JointReaches("rail", 0.7), mbs.Finish())
+    of = {"position": JointPosition("rail"), "speed": JointVelocity("rail", reduce="max")}
+    of |= {"mean": JointVelocity("rail", reduce="mean"), "when": JointVelocity("rail", reduce="time_of_max")}
+    if taken:
+        of["then"] = JointVelocity("rail", reduce="at", when="event end")
+    varied = {"pull.thrust": mbs.study.Normal(std=1e-12)}
+    study = mbs.study.Study(model=mech.build(), simulation={"t_end": 5.0, "dt": 0.25}, outputs=of, dispersions=varied)
+    found = {name: float(x[0]) for name, x in repeat(study, [0]).outputs.items()}
+    end = np.sqrt(1.4)
+    want = {"position": 0.7, "speed": end, "mean": 0.7 / end, "when": end} | ({"then": end} if taken else {})
+    assert found == pytest.approx(want, rel=1e-9)
 
 
 def test_the_report_tells_of_events(finished, raw):

@@ -47,6 +47,8 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
         def one(name: str, o: Output) -> Any:
             # just after an event, only windows that begin with it are updated, and what is found between two times
             here = (event == ON_GRID) | ((event == AFTER_JUMP) & o.waits(carry[name])) | (name in least)
+            for k in _ending(model):
+                here |= event == k
             new = jax.tree.map(lambda new, old: jnp.where(here, new, old), on_grid[name], carry[name])
             named = {key: x for key in INSTANTS if isinstance(x := getattr(o, key), AtEvent)}
             if not named:
@@ -68,6 +70,12 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
 
     events = at_events(outputs) or _takers(outputs)
     return _start(outputs, dtype), with_events if events else with_mode if needs_mode(outputs) else fn
+
+
+def _ending(model: Model) -> list[int]:
+    """The events at whose instant a run ends, because they finish it and no velocity jumps."""
+    s = model.structure
+    return [k for k, e in enumerate(s.events) if any(a.finishes for a in e.then) and not jumps(s, e)]
 
 
 def at_events(outputs: Mapping[str, Output]) -> bool:
