@@ -56,6 +56,26 @@ def test_nominal_motion(name, events, exact):
 
 
 @pytest.mark.slow
+def test_the_ascent_ends_in_its_orbit():
+    """Cut off at the semi-major axis of the orbit, near a circle, in the plane of the pad; what is left of the propellant is
+    what was not burnt in the time from ignition to cut-off."""
+    study = read(EXAMPLES / "ascent.toml", trust=True)
+    time, model = study.simulation, study.model
+    run = mbs.simulate(
+        model, study.q0, study.v0, time.t_end, time.dt, method=time.method, save_every=None, key=jax.random.key(0)
+    )
+    assert [model.event_names[i] for i in run.events.index if i >= 0] == ["separation", "cut_off"]
+    assert run.status == mbs.Status.OK and abs(float(run.energy_error[-1])) < 1e6  # of 700 gigajoules
+    burnt, end = 200e3 / (345.0 * 9.80665), float(run.events.time[1])
+    left = float(run.states["engine.propellant"][-1])
+    assert left == pytest.approx(24e3 - burnt * (end - 165.0), abs=1e-3)
+    at_end = mbs.set(model, {"engine.propellant": left})
+    orbit = mbs.orbital_elements(at_end, run.q[-1], run.v[-1], "upper", t=end)
+    assert float(orbit.semi_major_axis) == pytest.approx(6_628_137.0, abs=10.0)
+    assert float(orbit.eccentricity) < 5e-4 and float(np.degrees(orbit.inclination)) == pytest.approx(5.2, abs=0.01)
+
+
+@pytest.mark.slow
 def test_the_example_of_events_shows_every_condition_and_every_action():
     """Once each but When, which a function of the user decides; and every event happens."""
     study = read(EXAMPLES / "every_event.toml", need="simulation")
