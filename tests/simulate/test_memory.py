@@ -234,3 +234,16 @@ def test_a_satellite_burns_from_its_tank_as_in_basilisk():
     np.testing.assert_allclose(end[4:7] / (1 + end[3]), published, atol=5e-6)
     used = 0.9 * on / (9.80665 * 227.5)
     np.testing.assert_allclose(40.0 - run.states["thruster.propellant"][-1], used, rtol=1e-9)
+
+
+def test_a_motor_that_a_controller_sets_ends_when_its_propellant_does():
+    """Also in the samples that follow: what remains of the propellant by rounding does not start it again."""
+    mech = mbs.Mechanism("rocket", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("stage", mass=100.0, inertia=(10.0, 10.0, 1.0))
+    mech.add_joint("flight", mbs.Prismatic(axis=(0, 0, 1)), "world", "stage")
+    mech.add_force("motor", mbs.Motor("stage", thrust=1e4, specific_impulse=250.0, propellant=50.0))
+    keep = mbs.Controller(lambda model, t, q, v, state, readings: (state, 250.0), 0.1, writes="motor.specific_impulse")
+    mech.add_controller("keep", keep)
+    run = mbs.simulate(mech.build(), [0.0], [0.0], t_end=16.0, dt=0.1)
+    assert abs(run.states["motor.propellant"][-1]) < 1e-9
+    assert run.v[-1, 0] == pytest.approx(250 * 9.80665 * np.log(1.5), rel=1e-9)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from jaxmbs.model import profiles
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field, state
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.spatial import RigidInertia, Symmetric3, Vector3
-from jaxmbs.spatial.scalar import Scalar, where
+from jaxmbs.spatial.scalar import Scalar, maximum, where
 
 STANDARD_GRAVITY = 9.80665  # [m/s²] by which a specific impulse in seconds is multiplied
+LOCATED = 1e-8  # [s] within which the end of the propellant is located, apart from the rounding of the time
 
 
 @element
@@ -63,9 +66,12 @@ class Motor(Force):
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
         """The end of the propellant. What remains of it afterwards is a rounding error, so that the end is no corner
-        again."""
+        again, nor is the motor taken for one with propellant after a sample of a controller that sets its numbers."""
         left = p["propellant"]
-        return ((where(scene.sides[0], left, -1.0) if scene.sides else left, None),)
+        if scene.sides:
+            return ((where(scene.sides[0], left, -1.0), None),)
+        rest = LOCATED + 8 * float(np.finfo(getattr(left, "dtype", float)).eps) * maximum(scene.t, -scene.t)
+        return ((left - rest * (p["thrust"] / (STANDARD_GRAVITY * p["specific_impulse"])), None),)
 
     def instants(self, p: Numbers) -> tuple[Scalar, ...]:
         """The times of the profile."""
