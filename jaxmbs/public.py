@@ -16,6 +16,7 @@ from jaxmbs.batching import rows as rows
 from jaxmbs.batching import use_all_cores as use_all_cores
 from jaxmbs.dynamics import ElementForce as ElementForce
 from jaxmbs.dynamics import FlightCondition as FlightCondition
+from jaxmbs.dynamics import OrbitalElements as OrbitalElements
 from jaxmbs.dynamics import bias_forces as bias_forces
 from jaxmbs.dynamics import body_accelerations as body_accelerations
 from jaxmbs.dynamics import body_poses as body_poses
@@ -35,6 +36,7 @@ from jaxmbs.dynamics import joint_impulses as joint_impulses
 from jaxmbs.dynamics import joint_reactions as joint_reactions
 from jaxmbs.dynamics import mass_matrix as mass_matrix
 from jaxmbs.dynamics import momentum as momentum
+from jaxmbs.dynamics import orbital_elements as orbital_elements
 from jaxmbs.dynamics import rates as rates
 from jaxmbs.dynamics import velocities as velocities
 from jaxmbs.exporting import export as export

@@ -30,6 +30,8 @@ from jaxmbs.dynamics.formulations.public import augmented_bodies as augmented_bo
 from jaxmbs.dynamics.formulations.public import body_loads as body_loads
 from jaxmbs.dynamics.formulations.public import free_dynamics as free_dynamics
 from jaxmbs.dynamics.formulations.public import moving_base_dynamics as moving_base_dynamics
+from jaxmbs.dynamics.orbit import OrbitalElements as OrbitalElements
+from jaxmbs.dynamics.orbit import orbital_elements as orbital_elements
 from jaxmbs.dynamics.trees import bias_forces as bias_forces
 from jaxmbs.dynamics.trees import body_poses as body_poses
 from jaxmbs.dynamics.trees import energy as energy

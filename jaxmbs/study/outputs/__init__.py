@@ -20,6 +20,7 @@ from jaxmbs.study.outputs.of_state import Flight as Flight
 from jaxmbs.study.outputs.of_state import JointReaction as JointReaction
 from jaxmbs.study.outputs.of_state import Momentum as Momentum
 from jaxmbs.study.outputs.of_state import OfState as OfState
+from jaxmbs.study.outputs.orbit import Orbit as Orbit
 from jaxmbs.study.outputs.pairs import Distance as Distance
 from jaxmbs.study.outputs.pairs import RelativeVelocity as RelativeVelocity
 from jaxmbs.study.outputs.placed import shape_on as shape_on
