@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -28,10 +29,13 @@ class Coefficients(Element):
 
     Each is one number, or a table with a number for every combination of the breakpoints: those of the first axis that
     has several vary slowest, in the order mach, alpha, beta, distance. Between breakpoints all are linear, outside they keep
-    the values at the ends. In body axes, x forward, y to the right, z down: axial force against x, side force along y,
-    normal force against z; drag against the velocity relative to the air, lift across it, in the plane of x and z and
-    upwards where the angle of attack is small; moments about x, y, z. The damping coefficients multiply
-    rate length/(2 speed).
+    the values at the ends. If `smooth`, they are cubic in every axis, and their derivatives are continuous: Hermite's
+    polynomials, with the slopes of parabolas through three breakpoints, and zero at the ends. Between two breakpoints they
+    may then exceed the values at both.
+
+    In body axes, x forward, y to the right, z down: axial force against x, side force along y, normal force against z; drag
+    against the velocity relative to the air, lift across it, in the plane of x and z and upwards where the angle of attack
+    is small; moments about x, y, z. The damping coefficients multiply rate length/(2 speed).
 
     >>> table = mbs.Coefficients(mach=(0.0, 0.8, 1.2), drag=(0.3, 0.35, 0.6))
     """
@@ -51,6 +55,7 @@ class Coefficients(Element):
     roll_damping: Vector = field(Kind.LIST, "", "moment about x per rate of roll, usually negative", default=NONE)
     pitch_damping: Vector = field(Kind.LIST, "", "moment about y per rate of pitch, usually negative", default=NONE)
     yaw_damping: Vector = field(Kind.LIST, "", "moment about z per rate of yaw, usually negative", default=NONE)
+    smooth: bool = field(Kind.FLAG, "", "cubic between breakpoints, with continuous derivatives", default=False)
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
         sizes = {axis: p[axis].shape[-1] for axis in AXES}
@@ -163,7 +168,8 @@ class Aerodynamics(Force):
 
     def _found(self, p: Numbers, at: Mapping[str, Scalar]) -> dict[str, Scalar]:
         """The coefficients at a state of the flow."""
-        shares = [_shares(at[axis], p[TABLE + axis]) for axis in AXES]
+        rule = _smooth_shares if self.coefficients.smooth else _shares
+        shares = [rule(at[axis], p[TABLE + axis]) for axis in AXES]
         return {name: _interpolated(p[TABLE + name], shares) for name in TABLES}
 
 
@@ -184,6 +190,30 @@ def _shares(x: Scalar, points: Sequence[Scalar]) -> list[Scalar]:
         ends = part if k == 0 or inside[k - 1] is True else where(inside[k - 1], part, 0.0)
         begins = 1.0 - part if k + 1 == n or inside[k + 1] is False else where(inside[k + 1], 0.0, 1.0 - part)
         shares.append(begins if k == 0 else where(inside[k], begins, ends))
+    return shares
+
+
+def _smooth_shares(x: Scalar, points: Sequence[Scalar]) -> list[Scalar]:
+    """How much each breakpoint counts at x: the sum over them, of values there, is Hermite's cubic in each interval."""
+    n = len(points)
+    shares: list[Scalar] = [known(1.0), *[ZERO] * (n - 1)]
+    width = [b - a for a, b in itertools.pairwise(points)]
+    slopes: list[Scalar] = [ZERO] * n  # how much the slope at each breakpoint counts
+    for k, h in enumerate(width):
+        u = where(x >= points[k], where(x >= points[k + 1], 1.0, (x - points[k]) / h), 0.0)
+        risen = u * u * (3.0 - 2.0 * u)
+        shares[k], shares[k + 1] = shares[k] - risen, shares[k + 1] + risen
+        slopes[k] = slopes[k] + h * (u * ((1.0 - u) * (1.0 - u)))
+        slopes[k + 1] = slopes[k + 1] - h * (u * u * (1.0 - u))
+    for k in range(1, n - 1):  # the slope at a breakpoint is that of the parabola through it and its neighbours
+        before, after = width[k - 1], width[k]
+        part = slopes[k] / (before + after)
+        left, right = part * (after / before), part * (before / after)
+        shares[k - 1], shares[k], shares[k + 1] = (
+            shares[k - 1] - left,
+            shares[k] + (left - right),
+            shares[k + 1] + right,
+        )
     return shares
 
 
