@@ -118,7 +118,8 @@ def test_the_example_runs(separation, tmp_path):
     for row in range(2):
         clearance = h.values["clearance"][row]
         out = np.flatnonzero(np.isnan(clearance))[0]
-        assert h.outputs["clearance"][row] == pytest.approx(np.nanmin(clearance), rel=1e-12)
+        least = np.nanmin(clearance)  # at the steps
+        assert least - 2e-4 < h.outputs["clearance"][row] <= least
         assert h.outputs["time_out"][row] == pytest.approx(h.t[out])
         assert h.outputs["tip_off_rate"][row] == pytest.approx(h.values["tip_off_rate"][row][-1], rel=1e-12)
     # both measured here from the poses and velocities of the two Free joints, without the library's kinematics
