@@ -87,7 +87,7 @@ def from_fmu(
     writes = {name: [x] if isinstance(x, str) else list(x) for name, x in outputs.items()}
     numbers = {own: given[name] for own, name in zip(_names(given, where), given, strict=True)}
     for name, x in zip(given, known[2], strict=True):
-        if np.size(given[name]) != x.size:
+        if np.asarray(given[name]).size != x.size:
             raise ModelError(f"{where}: the parameter {name!r} is {given[name]!r}; pass {_many(x.size)}")
     host = Host(fmpy, said, path.resolve(), period, known)
     fn = _sampled(host, where, sources, writes, list(numbers))
