@@ -37,9 +37,7 @@ class Pose:
     @property
     def is_identity(self) -> bool:
         """Whether the frame is its parent, exactly; not for poses that are traced."""
-        rotation = np.asarray(self.rotation, float)
-        R = rotation if rotation.ndim == 2 else np.array([*from_quaternion(rotation.tolist())]).reshape(3, 3)
-        return not np.any(np.asarray(self.position, float)) and np.array_equal(R, np.eye(3))
+        return not np.any(np.asarray(self.position, float)) and np.array_equal(self._matrix(), np.eye(3))
 
     def turned_to(self, axis: Vector) -> Pose:
         """The same frame, rotated so that its z axis lies along `axis` (3,), given in the frame's present axes.
@@ -51,9 +49,12 @@ class Pose:
         nearest = np.eye(3)[np.argmin(np.abs(z))]
         x = nearest - (nearest @ z) * z
         x = x / np.linalg.norm(x)
+        return Pose(self.position, self._matrix() @ np.stack([x, np.cross(z, x), z], axis=1))
+
+    def _matrix(self) -> np.ndarray:
+        """The rotation, as a matrix of numbers."""
         given = np.asarray(self.rotation, float)
-        R = given if given.ndim == 2 else np.array([*from_quaternion(given.tolist())]).reshape(3, 3)
-        return Pose(self.position, R @ np.stack([x, np.cross(z, x), z], axis=1))
+        return given if given.ndim == 2 else np.array([*from_quaternion(given.tolist())]).reshape(3, 3)
 
 
 @dataclasses.dataclass(frozen=True)

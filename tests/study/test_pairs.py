@@ -1,4 +1,4 @@
-"""Pairs of samples part by part, and several runs beside one another."""
+"""Pairs of samples part by part, and several runs side by side."""
 
 import json
 from types import SimpleNamespace

@@ -116,7 +116,7 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare two runs: how their files differ, and whether criteria and outputs differ by more than chance or, with
-    --within, by more than it allows. Several runs with the same draws are shown beside one another, with their differences
+    --within, by more than it allows. Several runs with the same draws are shown side by side, with their differences
     from the first and intervals that hold for all of them at once."""
     with speaking(as_json, quiet) as voice:
         if len(folders) != 2:

@@ -1,4 +1,4 @@
-"""Finished runs beside one another, each compared with the first."""
+"""Finished runs side by side, each compared with the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a trade study, and of runs beside one another, for the terminal; rich is imported for them alone.
+"""The tables of a trade study, and of several finished runs, for the terminal; rich is imported for them alone.
 
 called: the key under which documents have the names of designs or runs.
 """
