@@ -253,6 +253,15 @@ SUMS = {"sum", "dot", "norm", "cumsum", "with zeros", "gradient", "tangent", "he
 LOSE_NAN = {"smallest", "largest"}
 
 
+def halves():
+    """Whether XLA compiles arithmetic of half precision for this processor."""
+    try:
+        jax.jit(lambda x: jnp.round(x.astype(jnp.float16)).astype(jnp.float32) + 1)(jnp.arange(4.0))
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
+
+
 def failures(seed, length=60):
     """The results of the program of a seed that differ, as lines."""
     fn, args, in_axes, names = program(seed, length)

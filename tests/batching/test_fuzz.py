@@ -18,7 +18,13 @@ BATCH = np.linspace(0.1, 1.0, 1500).astype(np.float32)
 def test_random_programs_equal_vmap(seed, monkeypatch):
     """Together the seeds 3 to 6, by machine code, take every operation; one alone: python -m tests.batching.fuzz SEED."""
     monkeypatch.setenv("JAXMBS_KERNELS", "machine")
-    assert not fuzz.failures(seed)
+    try:
+        found = fuzz.failures(seed)
+    except jax.errors.JaxRuntimeError:
+        if fuzz.halves():
+            raise
+        pytest.skip("XLA compiles no half precision for processors without F16C, those of before 2012")
+    assert not found
 
 
 @pytest.mark.slow
