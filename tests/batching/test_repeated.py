@@ -68,7 +68,8 @@ def test_derivatives_and_a_third_axis(outer, inner):
     close(*third)
 
 
-def test_nothing_is_repeated_in_memory():
+def test_nothing_is_repeated_in_memory(monkeypatch):
+    monkeypatch.setenv("JAXMBS_KERNELS", "machine")
     outer, inner = AXES[0]
     over = jax.vmap(jax.vmap(mbs.rows(lambda *xs: plain(*xs)["sum"]), inner), outer)
     assert "Repeat(each=32, times=1)" in (text := str(jax.make_jaxpr(over)(X, Y, Z).jaxpr.eqns))
