@@ -45,6 +45,24 @@ def test_gap_against_brute_force(where):
         assert float(found) == pytest.approx(expected, abs=1e-5 if where == "inside" else 1e-4)
 
 
+def test_gap_at_any_tilt():
+    """Also where two points of the circle are about to be the farthest: never more than the gap of a point of it."""
+    rng = np.random.default_rng(6)
+    for k in range(200):
+        tilt = 10 ** rng.uniform(-3, 0.19)
+        offset = rng.uniform(0, 0.3) if k % 2 else RIM * np.sin(tilt) ** 2 * (1 + 10 ** rng.uniform(-9, -1))
+        side = 10 ** rng.uniform(-9, 0) * offset
+        center = np.array([rng.uniform(-0.4, L + 0.4), offset * rng.choice([-1, 1]), side])
+        e1, e2, points = circle(tilt, 0.0, center)
+        counts = (points[:, 0] >= 0) & (points[:, 0] <= L)
+        found, inside = gap(center, e1, e2)
+        if not counts.any():
+            continue
+        expected = R - np.hypot(points[:, 1], points[:, 2])[counts].max()
+        assert inside and float(found) <= expected + 1e-12
+        assert float(found) == pytest.approx(expected, abs=5e-9 if counts.all() else 5e-4)
+
+
 def test_gap_is_undefined_when_the_whole_rim_is_out():
     for x in (L + 0.1, -0.1):
         e1, e2, _ = circle(0.01, 0.3, np.zeros(3))

@@ -72,27 +72,32 @@ def central(fn, x, d, rest, e=1e-6):
     return float(fn(x + e * d, rest) - fn(x - e * d, rest)) / (2 * e)
 
 
-@jax.jit
-def in_a_step(x, rest):
-    """The least gap in one of the steps of a motion from the place and with the velocity x."""
-    acceleration, tilt, begin = rest
-    c, s = jnp.cos(tilt), jnp.sin(tilt)
-    rotation = c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0
-    place, velocity, a = x[:3], x[3:], jnp.stack(acceleration)
+def a_step(gap_at):
+    """The least gap in one of the steps of a motion, as a function of the place and the velocity x at its start."""
 
-    def at(t):
-        return (*map(jnp.asarray, rotation), *(place + t * velocity + t * t / 2 * a)), velocity + t * a
+    @jax.jit
+    def in_a_step(x, rest):
+        acceleration, tilt, begin = rest
+        c, s = jnp.cos(tilt), jnp.sin(tilt)
+        rotation = c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0
+        place, velocity, a = x[:3], x[3:], jnp.stack(acceleration)
 
-    h = jnp.asarray(0.1)
-    (here, leaving), (there, arriving) = at(begin), at(begin + h)
-    rates = [(*(jnp.zeros(()),) * 9, *v) for v in (leaving, arriving)]
-    path = Path(here, tuple(h * y for y in rates[0]), there, tuple(h * y for y in rates[1]))
-    first = OUTPUTS["gap"]._gap_at(here)
-    falls = jax.jvp(lambda y: OUTPUTS["gap"]._gap_at(y).value, (here,), (rates[0],))[1] < 0
-    memory = Memory(begin, here, rates[0], falls, first.counts)
-    return least_gap(OUTPUTS["gap"]._gap_at, path, rates[1], h, memory)[0].value
+        def at(t):
+            return (*map(jnp.asarray, rotation), *(place + t * velocity + t * t / 2 * a)), velocity + t * a
+
+        h = jnp.asarray(0.1)
+        (here, leaving), (there, arriving) = at(begin), at(begin + h)
+        rates = [(*(jnp.zeros(()),) * 9, *v) for v in (leaving, arriving)]
+        path = Path(here, tuple(h * y for y in rates[0]), there, tuple(h * y for y in rates[1]))
+        first = gap_at(here)
+        falls = jax.jvp(lambda y: gap_at(y).value, (here,), (rates[0],))[1] < 0
+        memory = Memory(begin, here, rates[0], falls, first.counts)
+        return least_gap(gap_at, path, rates[1], h, memory)[0].value
+
+    return in_a_step
 
 
+in_a_step = a_step(OUTPUTS["gap"]._gap_at)
 ALONG = np.array([0.3, 0.5, -0.2, 0.7, 0.4, 0.6])
 VARIED = [name for name in CASES if name != "never inside"]
 

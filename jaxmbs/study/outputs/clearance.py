@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
-
-import jax.numpy as jnp
 
 from jaxmbs.errors import ModelError
 from jaxmbs.model.field_rules import Kind
@@ -14,11 +11,13 @@ from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.solids import Solid
-from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.known import accepting
-from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Output, Scalar, turned
+from jaxmbs.study.outputs import hollow
+from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Output, Scalar
 from jaxmbs.study.outputs.gap import signed_distances
+from jaxmbs.study.outputs.hollow import since_last
+from jaxmbs.study.outputs.inside import gap_in
 from jaxmbs.study.outputs.least import Memory, least_distances
+from jaxmbs.study.outputs.path import Numbers, placement
 from jaxmbs.study.outputs.shapes import Ball, Box, Shape, Tube
 
 
@@ -29,10 +28,11 @@ class Clearance(Output):
 
     The result is never larger than the true gap. Outside, it is the widest gap between parallel planes that separate the
     nearest convex pieces of the shapes. Where pieces overlap, minus the gap may be more than the shortest displacement that
-    separates them. Inside, it is found from the corners of the first shape.
+    separates them. Inside, it is found from the corners and edges of the first shape; polygons that contain them replace
+    circles, by 0.12 % of the radius.
 
     The least gap of a whole run, and its time, are found between the steps too. There the bodies move on cubics; a step in
-    which velocities jump at an event is divided there. In a window, or inside, the gap counts at the steps only.
+    which velocities jump at an event is divided there. In a window, the gap counts at the steps only.
     """
 
     always_defined: ClassVar[bool] = False
@@ -41,7 +41,7 @@ class Clearance(Output):
     shape_b: Shape = field(Kind.PART, "", "the other", of=Shape)
     inside: bool = field(Kind.FLAG, "", "the first lies in the second, which is hollow", default=False)
     open: bool = field(
-        Kind.FLAG, "", "the ends of a hollow tube are open: corners count while they are between them", default=False
+        Kind.FLAG, "", "the ends of a hollow tube are open: only what lies between them counts", default=False
     )
     reduce: str = field(Kind.CHOICE, "", REDUCTION, default="min", choices=REDUCTIONS, kw_only=True)
 
@@ -65,7 +65,8 @@ class Clearance(Output):
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
         if self.inside:
-            return _inside(self, scene)
+            gap = self._gap_at(placement(self.shape_b.body, self.shape_a.body, scene))
+            return gap.value, gap.counts
         return signed_distances([(self.shape_a, self.shape_b, scene)])[0], True
 
     @classmethod
@@ -73,47 +74,31 @@ class Clearance(Output):
         cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalled: Mapping[int, tuple[Any, Scalar]]
     ) -> tuple[list[tuple[Scalar, ...]], dict[int, Any]]:
         given: list[Any] = list(outputs)
-        found: dict[int, tuple[Scalar, ...]] = {k: _inside(o, scenes[k]) for k, o in enumerate(given) if o.inside}
+        found: dict[int, tuple[Scalar, ...]] = {}
+        new: dict[int, Any] = {}
+        for k, o in enumerate(given):
+            if o.inside and k in recalled:
+                bodies = o.shape_b.body, o.shape_a.body, scenes[k]
+                found[k], new[k] = since_last(o._gap_at, bodies, recalled[k][0])
+            elif o.inside:
+                found[k] = o.measure(scenes[k])
         pairs = {k: (o.shape_a, o.shape_b, scenes[k]) for k, o in enumerate(given) if not o.inside}
         always = {k: pair for k, pair in pairs.items() if k not in recalled}
         some = {k: pair for k, pair in pairs.items() if k in recalled}
-        new: dict[int, Any] = {}
         if always:
             found |= {k: (x, True) for k, x in zip(always, signed_distances(list(always.values())), strict=True)}
         if some:
             memories, least = zip(*(recalled[k] for k in some), strict=True)
             values, kept = least_distances(list(some.values()), memories, least)
             found |= {k: (x, True, t) for k, (x, t) in zip(some, values, strict=True)}
-            new = dict(zip(some, kept, strict=True))
+            new |= dict(zip(some, kept, strict=True))
         return [found[k] for k in range(len(given))], new
 
     @property
     def memory(self) -> Any:
-        return None if self.inside else Memory.none()
+        return hollow.Memory.none() if self.inside else Memory.none()
 
-
-def _inside(c: Clearance, scene: Scene) -> tuple[Scalar, Scalar]:
-    """Smallest distance of the balls about the first shape's corners from the walls, and whether any of them counts:
-    all do, except in a tube with open ends, where only corners between the ends count."""
-    points, ball = c.shape_a.corners(scene)
-    shell: Any = c.shape_b
-    center, back = scene.point(shell.body, Vector3.of(shell.center)), scene.rotation(shell.body).T
-    local = [turned(back, p - center) for p in points]
-    if isinstance(shell, Ball):
-        return shell.radius - ball - _most([p.norm() for p in local]), True
-    if isinstance(shell, Tube):
-        axis = Vector3.of(shell.axis)
-        out = [(p - axis * (axis @ p)).norm() for p in local]
-        ends = [shell.length / 2 - accepting(jnp.abs)(axis @ p) for p in local]
-        if c.open:
-            counts = [~(x < 0) for x in ends]  # a state that is not finite counts, so that it shows in the result
-            most = _most([accepting(jnp.where)(on, x, -jnp.inf) for on, x in zip(counts, out, strict=True)])
-            return shell.radius - most - ball, functools.reduce(jnp.logical_or, counts)
-        return accepting(jnp.minimum)(shell.radius - _most(out), -_most([-x for x in ends])) - ball, True
-    edges = [Vector3.of(e.tolist()) for e in shell.edges()]
-    walls = [s / 2 - _most([accepting(jnp.abs)(e @ p) for p in local]) for s, e in zip(shell.size, edges, strict=True)]
-    return -_most([-w for w in walls]) - ball, True
-
-
-def _most(values: list[Scalar]) -> Scalar:
-    return functools.reduce(accepting(jnp.maximum), values)
+    def _gap_at(self, placed: Numbers) -> hollow.Gap:
+        """Inside, with the first shape's body so placed in axes of the second one's."""
+        shell: Any = self.shape_b
+        return gap_in(self.shape_a, shell, self.open, placed)

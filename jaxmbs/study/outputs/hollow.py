@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.geometry.tables import choose
-from jaxmbs.study.outputs.path import ZERO, Numbers, Path
+from jaxmbs.model.forces.base import Scene
+from jaxmbs.study.outputs.path import ZERO, Numbers, Path, since
 
 Scalar = Any
 
@@ -54,25 +55,41 @@ class _Found(NamedTuple):
     at: Scalar
 
 
+def since_last(
+    gap_at: GapAt, bodies: tuple[str, str, Scene], m: Memory
+) -> tuple[tuple[Scalar, Scalar, Scalar], Memory]:
+    """(the least gap since the last time, whether any of the body counts, the instant [s]), and the new memory. bodies: the
+    hollow one, the other, and the scene of the present."""
+    path, rate, h = since(bodies, m.time, m.placed, m.rates)
+    gap, s, falling, counted = least_gap(gap_at, path, rate, h, m)
+    t = jnp.asarray(bodies[2].t)
+    return (gap.value, gap.counts, t - (1 - s) * h), Memory(t, path.end, rate, falling, counted)
+
+
 def least_gap(gap_at: GapAt, path: Path, rates: Numbers, h: Scalar, m: Memory) -> tuple[Gap, Scalar, Scalar, Scalar]:
     """The least gap on the path of one step of h [s], its s, and for the memory of the next step: whether the gap falls at
     the end, and whether it counts there. rates: of the placement at the end.
 
-    If the gap falls at the beginning and not at the end, or if the body comes in or goes out and the gap is least there, the
-    instant is found by bisection. This misses a least gap between two others in one step.
+    If the gap falls at the beginning and not at the end, the instant at which it is least is found by bisection. So is the
+    one at which the body comes in or goes out, where the gap is least there. This misses a least gap between two others in
+    one step.
     """
     fixed, rates, m = jax.lax.stop_gradient((path, rates, m))
     now, rate = _with_rate(gap_at, fixed.end, rates)
     falls = rate < 0
-    enters = ~(m.counted > 0) & now.counts
-    on = (h > 0) & jnp.where(m.counted > 0, (m.falling > 0) & ~(now.counts & falls), enters & ~falls)
-    found = _bisected(gap_at, fixed, on, enters, now)
+    counted, fell = m.counted > 0, m.falling > 0
+    enters, leaves = ~counted & now.counts, counted & ~now.counts
+    on = (h > 0) & (enters | leaves | (counted & fell & ~falls))
+    found = _bisected(gap_at, fixed, on, enters, enters & falls, leaves & ~fell, now)
     value = _differentiable(gap_at, path, found)
     kept = jnp.asarray(now.counts & falls).astype(value.dtype), jnp.asarray(now.counts).astype(value.dtype)
     return Gap(value, found.counts, now.depth), found.at, *kept
 
 
-def _bisected(gap_at: GapAt, path: Path, on: Scalar, enters: Scalar, now: Gap) -> _Found:
+def _bisected(
+    gap_at: GapAt, path: Path, on: Scalar, enters: Scalar, at_entry: Scalar, at_exit: Scalar, now: Gap
+) -> _Found:
+    """at_entry, at_exit: what is sought is the instant at which the body comes in, or goes out."""
     one = jnp.ones_like(now.value)
     turns = jnp.finfo(one.dtype).nmant - 4
 
@@ -80,7 +97,7 @@ def _bisected(gap_at: GapAt, path: Path, on: Scalar, enters: Scalar, now: Gap) -
         number, a, b, *rest = state
         s = (a + b) / 2
         here, rate = _with_rate(gap_at, path.at(s), path.rate(s))
-        first = jnp.where(here.counts, rate < 0, enters)
+        first = jnp.where(here.counts, ((rate < 0) & ~at_entry) | at_exit, enters)
         x = jnp.where(here.counts, here.value, jnp.inf)
         (low, at) = choose(x <= rest[0], (x, s), tuple(rest))
         return number + 1, jnp.where(first, s, a), jnp.where(first, b, s), low, at
@@ -90,6 +107,8 @@ def _bisected(gap_at: GapAt, path: Path, on: Scalar, enters: Scalar, now: Gap) -
     start = (jnp.int32(0), jnp.where(on, 0 * one, one), one, least, one)
     _, before, after, low, at = jax.lax.while_loop(lambda x: on & (x[0] < turns), turn, start)
     counts = now.counts | (low < jnp.inf)
+    at_end = at >= 1
+    before, after = choose(at_end, (one, one), (before, after))
     return _Found(before, after, jnp.where(low < jnp.inf, low, now.value), counts, at)
 
 

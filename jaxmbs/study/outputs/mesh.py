@@ -17,10 +17,8 @@ from jaxmbs.geometry.meshes import Triangles
 from jaxmbs.model import solids
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.given import Rows, Vector
-from jaxmbs.spatial import ZERO3, Vector3
-from jaxmbs.study.outputs.shapes import Shape, corners_of, edges_of
+from jaxmbs.study.outputs.shapes import Shape, edges_of
 
 
 @element
@@ -129,12 +127,6 @@ class Mesh(Shape):
         d = self.decomposition()
         placed = [x * self.scale @ R + p for x in d.points]
         return tuple(Piece.of_points(x, float(m) * self.scale) for x, m in zip(placed, d.margins, strict=True))
-
-    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        pieces = self.pieces()
-        points = corners_of(np.concatenate([x.centers for x in pieces]))
-        origin = scene.point(self.body, ZERO3)
-        return tuple(origin + v for v in self._there(scene, points)), max(x.ball for x in pieces)
 
     def _content(self) -> bytes:
         try:

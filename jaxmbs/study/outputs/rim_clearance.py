@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.geometry.tables import choose
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
@@ -16,8 +17,10 @@ from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.scalar import safe_sqrt
 from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Described, Output, Scalar, normals
-from jaxmbs.study.outputs.hollow import Gap, Memory, least_gap
-from jaxmbs.study.outputs.path import Numbers, placement, point, since
+from jaxmbs.study.outputs.hollow import Gap, Memory, since_last
+from jaxmbs.study.outputs.path import Numbers, placement, point
+
+TURNS = 40  # where the farthest point is about to divide into two, Newton's method is slow
 
 
 @element
@@ -76,12 +79,9 @@ class RimClearance(Output):
             if k not in recalled:
                 found.append(output.measure(scene))
                 continue
-            m = recalled[k][0]
-            path, rate, h = since((output.shell.body, output.rim.body, scene), m.time, m.placed, m.rates)
-            gap, s, falling, counted = least_gap(output._gap_at, path, rate, h, m)
-            t = jnp.asarray(scene.t)
-            found.append((gap.value, gap.counts, t - (1 - s) * h))
-            new[k] = Memory(t, path.end, rate, falling, counted)
+            bodies = output.shell.body, output.rim.body, scene
+            value, new[k] = since_last(output._gap_at, bodies, recalled[k][0])
+            found.append(value)
         return found, new
 
     @property
@@ -100,55 +100,64 @@ class RimClearance(Output):
 def _gap(center: Vector3, e1: Vector3, e2: Vector3, axis: Vector3, radius: Scalar, length: Scalar) -> Gap:
     """Gap of the circle center + e1 cos + e2 sin in a shell from the origin along `axis`.
 
-    Of the points inside, the one farthest from the axis is either the farthest of the whole circle, or a point where
-    the circle leaves the shell.
+    The height of a point along the axis depends only on s, the cosine of its angle from where the circle is highest. For
+    each s, one half of the circle, always the same, has the point that is farther from the axis, and on this half the
+    square of the distance is a concave function of s. Of the points inside the shell, the farthest is therefore the one
+    whose s is nearest to that of the farthest point of the whole circle.
     """
     z0, z1, z2 = axis @ center, axis @ e1, axis @ e2
-    d, u, w = center - axis * z0, e1 - axis * z1, e2 - axis * z2
-    dd, du, dw, uu, uw, ww = d @ d, d @ u, d @ w, u @ u, u @ w, w @ w
-
-    def square(c: Scalar, s: Scalar) -> Scalar:
-        return dd + 2 * (du * c + dw * s) + uu * c * c + 2 * uw * c * s + ww * s * s
-
-    points = [(square(c, s), z0 + z1 * c + z2 * s) for c, s in _farthest(du, dw, uu, uw, ww)]
-    points = [(far, (z >= 0) & (z <= length)) for far, z in points]
-    tilt = safe_sqrt(z1 * z1 + z2 * z2)
+    d = center - axis * z0
+    du, dw = d @ e1, d @ e2
+    rise = safe_sqrt(z1 * z1 + z2 * z2)
     x, y = _unit(z1, z2)
-    for end in (0.0, length):
-        k = (end - z0) / jnp.where(tilt > 0, tilt, 1.0)
-        crosses = (jnp.abs(k) < 1) & (tilt > 0)
-        h = jnp.sqrt(jnp.where(crosses, 1 - k * k, 1.0))
-        points += [(square(k * x - h * y, k * y + h * x), crosses), (square(k * x + h * y, k * y - h * x), crosses)]
+    along, across = du * x + dw * y, dw * x - du * y
 
-    far, inside = jnp.zeros_like(dd), jnp.zeros_like(points[0][1])
-    for distance, here in points:
-        far, inside = jnp.where(here & (distance > far), distance, far), inside | here
+    tilted = rise > 0
+    low, high = ((end - z0) / jnp.where(tilted, rise, 1.0) for end in (0.0, length))
+    level = (z0 >= 0) & (z0 <= length)
+    low = jnp.where(tilted, jnp.maximum(low, -1.0), -1.0)
+    high = jnp.where(tilted, jnp.minimum(high, 1.0), 1.0)
+    best = _farthest(along, across, rise * rise)
+    cut = (best < low) | (best > high)
+    s = jnp.where(best < low, low, jnp.where(best > high, high, best))
+    square = 1 - s * s
+    c = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+    c = jnp.where(across < 0, -c, c)
+    place = s * x - c * y, s * y + c * x
+    # a maximum does not change with its place to first order: the farthest point of the whole circle needs no derivatives
+    cosine, sine = choose(cut, place, jax.lax.stop_gradient(place))
+
+    p = d + (e1 - axis * z1) * cosine + (e2 - axis * z2) * sine
     # a state that is not finite must show in the result instead of counting as "out"
-    broken = ~jnp.isfinite(z0 + dd)
-    depth = jnp.minimum(length - (z0 - tilt), z0 + tilt)
-    return Gap(jnp.where(broken, jnp.nan, radius - safe_sqrt(far)), inside | broken, depth)
+    broken = ~jnp.isfinite(z0 + d @ d)
+    inside = jnp.where(tilted, low <= high, level)
+    depth = jnp.minimum(length - (z0 - rise), z0 + rise)
+    return Gap(jnp.where(broken, jnp.nan, radius - safe_sqrt(p @ p)), inside | broken, depth)
 
 
-def _farthest(du: Scalar, dw: Scalar, uu: Scalar, uw: Scalar, ww: Scalar) -> list[tuple[Scalar, Scalar]]:
-    """(cosine, sine) of two points of the ellipse, one of which is the farthest from the axis, or near it.
+def _farthest(along: Scalar, across: Scalar, bend: Scalar) -> Scalar:
+    """The s in [-1, 1] at which 2 along s + 2 |across| sqrt(1 - s^2) - bend s^2 is largest.
 
-    Maximises a convex function on a circle: a step to the direction of its gradient never lowers it. Subtracting the
-    smallest eigenvalue adds only a constant to the function, and few iterations suffice while the tilt is small. There are
-    two starts, towards the offset of the axes and along the ellipse's long axis: one is near the maximum. A maximum does
-    not change with its place to first order: no derivatives.
+    It is along / x, where x is the largest root of (across / (x - bend))^2 + (along / x)^2 = 1. Newton's method for the
+    inverse of the left side's square root never passes it when it starts below.
     """
-    du, dw, uu, uw, ww = jax.lax.stop_gradient((du, dw, uu, uw, ww))
-    half = (uu - ww) / 2
-    root = jnp.sqrt(half * half + uw * uw)
-    least = (uu + ww) / 2 - root
-    x, y = jnp.where(half > 0, half + root, uw), jnp.where(half > 0, uw, root - half)
-    side = jnp.where(x * du + y * dw < 0, -1.0, 1.0)
-    found = []
-    for c, s in (_unit(du, dw), _unit(side * x, side * y)):
-        for _ in range(3):
-            c, s = _unit(du + (uu - least) * c + uw * s, dw + uw * c + (ww - least) * s)
-        found.append((c, s))
-    return found
+    along, across, bend = jax.lax.stop_gradient((along, jnp.abs(across), bend))
+    tiny = 4 * float(jnp.finfo(jnp.result_type(along)).eps)
+
+    def turn(state: tuple[Scalar, Scalar, Scalar]) -> tuple[Scalar, Scalar, Scalar]:
+        count, x, _ = state
+        over_x, over = 1 / x, 1 / jnp.where(across > 0, x - bend, 1.0)
+        u, w = across * over, along * over_x
+        square = u * u + w * w
+        steep = u * u * over + w * w * over_x
+        step = square * (jnp.sqrt(square) - 1) / jnp.where(steep > 0, steep, 1.0)
+        return count + 1, jnp.maximum(x + step, x), step > tiny * x
+
+    first = jnp.maximum(bend + across, jnp.abs(along))
+    some = first > 0
+    start = jnp.int32(0), jnp.where(some, first, 1.0), some
+    _, x, _ = jax.lax.while_loop(lambda z: z[2] & (z[0] < TURNS), turn, start)
+    return jnp.where(some, jnp.clip(along / x, -1.0, 1.0), 0.0)
 
 
 def _unit(x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:

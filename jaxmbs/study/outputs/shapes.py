@@ -6,17 +6,14 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from jaxmbs.geometry import Piece, Union
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.given import Rows, Vector
-from jaxmbs.spatial import ZERO3, Vector3
-from jaxmbs.study.outputs.base import Described, normals, turned
+from jaxmbs.study.outputs.base import Described, normals
 
 
 @element
@@ -33,19 +30,9 @@ class Shape(Described):
     def union(self) -> Union:
         return Union.of(self.pieces())
 
-    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        """Points, in world axes, and a radius: the shape is the hull of the balls of this radius about the points. For
-        a cylinder, the points are the corners of polygons with 64 sides around its ends, which lie outside it by 0.12 %
-        of its radius."""
-        raise NotImplementedError
-
     def faults(self) -> Iterator[tuple[str, str]]:
         """(key, remedy) for each field that does not fit the others."""
         yield from ()
-
-    def _there(self, scene: Scene, vectors: Any) -> tuple[Vector3, ...]:
-        R = scene.rotation(self.body)
-        return tuple(turned(R, Vector3.of([float(x) for x in v])) for v in vectors)
 
 
 @element
@@ -57,9 +44,6 @@ class Ball(Shape):
 
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece.of_points([self.center], self.radius),)
-
-    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        return (scene.point(self.body, Vector3.of(self.center)),), self.radius
 
 
 @element
@@ -81,15 +65,9 @@ class Box(Shape):
         return edges_of(self.rotation)
 
     def pieces(self) -> tuple[Piece, ...]:
-        return (Piece.of_points(np.asarray(self.center) + self._from_center()),)
-
-    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        center = scene.point(self.body, Vector3.of(self.center))
-        return tuple(center + v for v in self._there(scene, self._from_center())), 0.0
-
-    def _from_center(self) -> np.ndarray:
         half = self.edges() * np.asarray(self.size)[:, None] / 2
-        return np.array([half.T @ (x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+        signs = itertools.product((-1, 1), repeat=3)
+        return (Piece.of_points(np.asarray(self.center) + np.array([half.T @ x for x in signs])),)
 
 
 @element
@@ -104,12 +82,6 @@ class Tube(Shape):
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece.of_discs(_ends(self), (self.radius, self.radius), self.axis),)
 
-    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        half = np.asarray(self.axis) * self.length / 2
-        center = scene.point(self.body, Vector3.of(self.center))
-        rim = _rim(self.axis, self.radius)
-        return tuple(center + v for v in self._there(scene, [p + s * half for p in rim for s in (-1, 1)])), 0.0
-
 
 @element
 class Capsule(Shape):
@@ -122,11 +94,6 @@ class Capsule(Shape):
 
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece.of_points(_ends(self), self.radius),)
-
-    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        (half,) = self._there(scene, [np.asarray(self.axis) * self.length / 2])
-        center = scene.point(self.body, Vector3.of(self.center))
-        return (center + half, center - half), self.radius
 
 
 @element
@@ -144,22 +111,9 @@ class Cone(Shape):
             yield "radius", "both radii are zero, and it is a line; give one of them, or use a capsule"
 
     def pieces(self) -> tuple[Piece, ...]:
-        return (Piece.of_discs(self._centers(), (self.radius, self.end_radius), self.axis),)
-
-    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        around = [
-            center + p for center, r in zip(self._centers(), self._radii, strict=True) for p in _rim(self.axis, r)
-        ]
-        origin = scene.point(self.body, ZERO3)
-        return tuple(origin + v for v in self._there(scene, around)), 0.0
-
-    @property
-    def _radii(self) -> tuple[float, float]:
-        return self.radius, self.end_radius
-
-    def _centers(self) -> np.ndarray:
         base = np.asarray(self.center, float)
-        return np.stack([base, base + np.asarray(self.axis) * self.length])
+        centers = np.stack([base, base + np.asarray(self.axis) * self.length])
+        return (Piece.of_discs(centers, (self.radius, self.end_radius), self.axis),)
 
 
 @element
@@ -220,11 +174,6 @@ class Panel(Shape):
 
         return tuple(Piece.of_points([*corners(x), *corners(y)]) for x, y in itertools.pairwise(edges))
 
-    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        origin = scene.point(self.body, ZERO3)
-        points = np.concatenate([x.centers for x in self.pieces()])
-        return tuple(origin + v for v in self._there(scene, points)), 0.0
-
 
 @element
 class Hull(Shape):
@@ -236,10 +185,6 @@ class Hull(Shape):
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece.of_points(corners_of(np.asarray(self.points, float)), self.radius),)
 
-    def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        origin = scene.point(self.body, ZERO3)
-        return tuple(origin + v for v in self._there(scene, self.points)), self.radius
-
 
 def edges_of(rotation: Vector | Rows) -> np.ndarray:
     """(3, 3) the axes that a rotation turns, a quaternion or a matrix, one per row."""
@@ -249,13 +194,6 @@ def edges_of(rotation: Vector | Rows) -> np.ndarray:
     w, v = x[0] / np.linalg.norm(x), x[1:] / np.linalg.norm(x)
     K = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
     return (np.eye(3) + 2 * w * K + 2 * K @ K).T
-
-
-def _rim(axis: Vector, radius: float) -> list[np.ndarray]:
-    """Corners of a polygon of 64 sides about a circle, relative to its centre."""
-    u, w = normals(axis)
-    r, turns = radius / math.cos(math.pi / 64), (2 * math.pi * k / 64 for k in range(64))
-    return [r * (math.cos(x) * u + math.sin(x) * w) for x in turns]
 
 
 def _ends(shape: Tube | Capsule) -> np.ndarray:
