@@ -84,13 +84,12 @@ def refuse_armature(model: Model, where: str, remedy: str) -> None:
         raise ModelError(f"{where}: joint {geared!r} has armature, which this method does not support; {remedy}")
 
 
-def refuse_flexible(model: Model, where: str) -> None:
+def refuse_flexible(
+    model: Model, where: str, remedy: str = "use mbs.forward_dynamics or mbs.constrained_dynamics"
+) -> None:
     """Raise ModelError if there is a flexible body, for methods that know rigid bodies only."""
     for body in model.structure.modes_of:
-        raise ModelError(
-            f"{where}: body {body!r} is flexible, which this method does not support; use mbs.forward_dynamics or "
-            "mbs.constrained_dynamics"
-        )
+        raise ModelError(f"{where}: body {body!r} is flexible, which this method does not support; {remedy}")
 
 
 def _massless(joint: str, body: str) -> ModelError:

@@ -49,7 +49,9 @@ def reduced_part(
     """
     from jaxmbs.model.flexible_bodies.pieces import of_pieces, point_masses
 
-    refuse_flexible(model, "reduced_part")
+    refuse_flexible(
+        model, "reduced_part", "leave it out here, and join its part to the reduced one in the mechanism that has both"
+    )
     q = model.neutral() if q is None else q
     stations = dict(stations or {})
     if both := [name for name in stations if name in attachments]:

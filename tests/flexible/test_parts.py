@@ -391,21 +391,3 @@ def test_what_can_be_attached_where():
         mbs.Mechanism("none").add_flexible_body("boom", mbs.Part(
             1.0, np.zeros(3), np.eye(3), [], *(np.zeros((0, *x)) for x in ((3,), (3,), (3, 3), (0, 3), (0, 3, 3)))
         ))  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda m, q, v: mbs.mass_matrix(m, q, method="jacobian"), "flexible bodies"),
-        (mbs.textbook.bond_graph, "'boom' is flexible"),
-        (mbs.absolute.accelerations, "'boom' is flexible"),
-        (lambda m, q, v: mbs.joint_reactions(m, q, v, method="configuration"), "'boom' is flexible"),
-    ],
-)
-def test_methods_for_rigid_bodies_refuse_flexible_ones(call, says):
-    mech = mbs.Mechanism("boom")
-    mech.add_flexible_body("boom", lumped()[0])
-    mech.add_joint("root", mbs.Revolute((0, 0, 1)), "world", "boom")
-    model = mech.build()
-    with pytest.raises(mbs.ModelError, match=says):
-        call(model, model.neutral(), np.zeros(model.nv))

@@ -24,6 +24,8 @@ from jaxmbs.dynamics.formulations.free_systems import in_free_subtree, subtree_m
 from jaxmbs.dynamics.formulations.system import System
 from jaxmbs.model.graph import Graph
 
+RIGID = "its barycentre and inertia change as it bends; use mbs.mass_matrix, or a rigid body (add_body)"  # of constants
+
 
 class Vectors(NamedTuple):
     """d (n, n, 3), b0 (n, 3) and b (n, n, 3): d_ij, b_i0 and b_ij; d and b are zero where j belongs to another subtree."""

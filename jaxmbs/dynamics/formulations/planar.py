@@ -33,6 +33,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.shapes import Float
+from jaxmbs.model.singular_mass import refuse_flexible
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import is_number
 
@@ -169,12 +170,14 @@ def planar_parameters(model: Model) -> PlanarParameters:
     """Magnitudes and angles of d_ij and b_i0 of a planar tree, at q = 0; the angle of a zero vector is 0.
 
     Angles are measured about the axis of the first joint, from a world axis normal to it: from x if the joint axis is
-    z, from y if it is x, from z if it is y. Raises ModelError if the joints are not Revolute joints with parallel axes.
+    z, from y if it is x, from z if it is y. Raises ModelError if the joints are not Revolute joints with parallel axes, and
+    for flexible bodies.
 
     >>> found = mbs.textbook.planar_parameters(mbs.library.triple_pendulum().build())
     >>> print(found.b.round(3))
     [1.667 1.    0.333]
     """
+    refuse_flexible(model, "planar_parameters", barycentric.RIGID)
     reason = obstacle(model)
     if reason:
         raise ModelError(f"planar_parameters: {reason}")

@@ -22,6 +22,10 @@ from jaxmbs.model.shapes import Float
 from jaxmbs.model.singular_mass import refuse_armature, refuse_flexible
 
 _DENSE = ("barycentric", "configuration")
+_CARRIED = (
+    "let the mechanism stand on a body whose joint is locked, and prescribe the accelerations of this joint: "
+    "mbs.forward_dynamics(mode=model.mode(lock=[joint]), prescribed=...)"
+)
 
 
 def _dense(method: str, model: Model) -> Any:
@@ -41,7 +45,6 @@ def _system(model: Model, q: Any, v: Any, tau: Any, t: Any, base: MovingBase | N
     refuse_constraints(
         model, "dense formulations of bodies", "use mbs.constrained_dynamics, or mbs.joint_reactions without a method"
     )
-    refuse_flexible(model, "dense formulations of bodies")
     refuse_armature(
         model, "dense formulations of bodies", "use mbs.forward_dynamics or mbs.textbook.controlled_dynamics"
     )
@@ -81,6 +84,7 @@ def moving_base_dynamics(
     >>> print(mbs.textbook.moving_base_dynamics(model, [0.0, 0.0], [0.0, 0.0], base=cart, t=1.0).round(3))
     [ 0.841 -0.841]
     """
+    refuse_flexible(model, "moving_base_dynamics", _CARRIED)
     module = _dense(method, model)
     _, s, tau = _system(model, q, v, tau, t, base)
     return _accelerations(module, wittenburg.hinged(s) if module is wittenburg else s, tau)
@@ -90,6 +94,10 @@ def reactions(
     model: Model, q: Any, v: Any, tau: Any, base: MovingBase | None, t: Any, method: str
 ) -> Float[jax.Array, "n 6"]:
     """`joint_reactions` from the explicit formulas for X^c and Y^c [Y 3.4, 3.86; W 3.1]."""
+    refuse_flexible(
+        model, f"joint_reactions with {'a method' if base is None else 'a base'}",
+        "leave the method out" if base is None else _CARRIED.replace("forward_dynamics", "joint_reactions"),
+    )  # fmt: skip
     module = _dense(method, model)
     _, s, tau = _system(model, q, v, tau, t, base)
     s = wittenburg.hinged(s) if module is wittenburg else s
@@ -117,6 +125,7 @@ def free_dynamics(
     >>> print(a[model.v_slice("interface")][3].round(3))  # pushed off [m/s²]
     13.9
     """
+    refuse_flexible(model, "free_dynamics")
     module = _dense(method, model)
     _, s, tau = _system(model, q, v, tau, t, None)
     if not in_free_subtree(s).all():
@@ -142,6 +151,7 @@ def body_loads(
     [[ 0.    0.   -9.81]
      [ 0.    0.   -9.81]]
     """
+    refuse_flexible(model, "body_loads", "use mbs.joint_reactions")
     reason = wittenburg.obstacle(model)
     if reason:
         raise ModelError(f"body_loads: {reason}; use joint_reactions, which supports every joint")
@@ -174,12 +184,13 @@ class AugmentedBodies(NamedTuple):
 def augmented_bodies(model: Model) -> AugmentedBodies:
     """The augmented bodies of a tree whose hinge points are fixed in both bodies; Free joints on the world are allowed.
 
-    Raises ModelError for other joints.
+    Raises ModelError for other joints and for flexible bodies.
 
     >>> bodies = mbs.textbook.augmented_bodies(mbs.library.double_pendulum().build())
     >>> bodies.d.shape, bodies.K.shape
     ((2, 2, 3), (2, 3, 3))
     """
+    refuse_flexible(model, "augmented_bodies", barycentric.RIGID)
     reason = wittenburg.obstacle(model)
     if reason:
         raise ModelError(f"augmented_bodies: {reason}")
