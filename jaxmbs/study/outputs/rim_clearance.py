@@ -134,8 +134,8 @@ def _farthest(du: Scalar, dw: Scalar, uu: Scalar, uw: Scalar, ww: Scalar) -> lis
 
     Maximises a convex function on a circle: a step to the direction of its gradient never lowers it. Subtracting the
     smallest eigenvalue adds only a constant to the function, and few iterations suffice while the tilt is small. There are
-    two starts, towards the offset of the axes and along the ellipse's long axis: one is near the maximum. A maximum does
-    not change with its place to first order: no derivatives.
+    two starts, towards the offset of the axes and along the ellipse's long axis: one is near the maximum. To first order, a
+    maximum does not change with its place, so that the points need no derivatives.
     """
     du, dw, uu, uw, ww = jax.lax.stop_gradient((du, dw, uu, uw, ww))
     half = (uu - ww) / 2
