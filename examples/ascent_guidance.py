@@ -20,7 +20,7 @@ def pitch_programme(model, t, q, v, state, readings, parameters):
 def to_orbit(model, t, q, v, state, readings, parameters):
     """Commands of a gimbal that lead to a circular orbit of the `radius` [m] in the plane through the pad and its east:
     the acceleration upwards, and across the plane, changes linearly over the time to go, so that both the distance and its
-    rate are then as wanted. The law knows thrust, exhaust velocity and mass of the stage as they are nominally."""
+    rate are then as wanted. The law knows the nominal thrust, exhaust velocity and mass of the stage."""
     mu, radius, center = (parameters[name] for name in ("mu", "radius", "center"))
     r, velocity = q[:3] - center, rotated(q[3:7], v[3:6])
     normal = jnp.stack([0.0 * t, -center[2], center[1]]) / jnp.linalg.norm(center)

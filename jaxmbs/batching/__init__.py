@@ -8,7 +8,7 @@ in registers.
 
 `recording` records the program, `simplification` creates its operations, `ordering` sorts them. `machine` compiles whole
 programs, loops included, to machine code for the CPU at hand; where that is not possible, XLA computes the function as
-`jax.vmap` makes it. `gpu` builds kernels for a GPU, which `execution` runs.
+`jax.vmap` makes it. `gpu` builds such kernels for an NVIDIA GPU, and calls them.
 
 Results are those of `jax.vmap`, to rounding. A product with a known zero is not computed, yet the result is NaN where the
 other factor is not finite (`zeros`). A row with an angle too large for polynomials is computed by the C library. Functions

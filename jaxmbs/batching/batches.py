@@ -91,7 +91,7 @@ class Rows:
         if size == 0 or all(map(_is_one_call, closed.jaxpr.eqns)):
             return jax.tree.unflatten(jax.tree.structure(shape), jaxpr_as_fun(closed)(*jax.tree.leaves(args)))
         # What `rows` leaves to JAX, for instance for a single sort, would be XLA's as a whole. Here nothing surrounds the
-        # function, so that it can be kernels with the sort between them. They are computed for a part of the rows after
+        # function, so that it can be kernels with the sort between them. They are computed for one part of the rows after
         # another, and the rows are divided among devices; one call of machine code uses all cores by itself.
         on, _ = chosen_target()
         made = Recorded(self.fn, self.in_axes, args, on)

@@ -25,11 +25,10 @@ MOST_OPERATIONS = 100_000  # building kernels for longer programs would take too
 
 
 def chosen_target(backend: str | None = None) -> tuple[Target | None, str]:
-    """(the target for a backend, JAX's default one if it is not given, and None for XLA by `jax.vmap`; why it is not
-    kernels, in words).
+    """(the target that runs kernels on a backend, None if XLA computes the rows by `jax.vmap`; why it does, in words).
 
-    On a CPU they are machine code, on a GPU by NVIDIA PTX, if these can be generated, else XLA's; the environment
-    variable JAXMBS_KERNELS forces "machine" (for either) or "xla".
+    backend: None for JAX's default one. Kernels are machine code on a CPU and PTX on an NVIDIA GPU, if these can be
+    generated; the environment variable JAXMBS_KERNELS forces "machine" (for either) or "xla".
     """
     backend = backend or jax.default_backend()
     if backend not in ("cpu", "gpu", "cuda"):

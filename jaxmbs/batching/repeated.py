@@ -9,8 +9,8 @@ import jax.numpy as jnp
 
 
 class Repeat(NamedTuple):
-    """Where the rows of an operand are: each of its n rows serves `each` successive rows, and then all again, `times`
-    times; one of both numbers is 1."""
+    """How the n rows of an operand are repeated: each serves `each` successive rows, and the whole sequence comes `times`
+    times; one of the two numbers is 1."""
 
     each: int
     times: int
@@ -22,7 +22,7 @@ class Repeat(NamedTuple):
         return jnp.broadcast_to(x[None, :, None], (self.times, n, self.each, *shape)).reshape(rows, *shape)
 
     def summed(self, x: Any) -> Any:
-        """The sums of all rows that are one row of the operand: what `expanded` becomes in reverse mode."""
+        """For each row of the operand, the sum over the rows that it serves: the transpose of `expanded`."""
         n = x.shape[0] // (self.times * self.each)
         return x.reshape(self.times, n, self.each, *x.shape[1:]).sum((0, 2))
 

@@ -18,10 +18,10 @@ from jax import lax
 from jaxmbs.batching.arrays import summable
 from jaxmbs.batching.scalars import ELEMENTWISE, Source, entries, is_known
 
-FEW = 64  # arrays with at most so many entries are taken apart: their operations run faster without a loop
+FEW = 64  # arrays with no more entries are taken apart: their operations run faster without a loop
 
 _SAME_NUMBERS = frozenset(["reshape", "squeeze", "expand_dims", "broadcast_in_dim", "name"])
-# how two numbers are combined, and what no number at all gives: for the largest and the smallest, the limit of the dtype
+# how two numbers are combined, and the result for no numbers (None: the limit of the dtype, for the largest and smallest)
 _REDUCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
     "reduce_sum": (lax.add, 0), "reduce_prod": (lax.mul, 1), "reduce_max": (lax.max, None), "reduce_min": (lax.min, None),
     "reduce_or": (lax.bitwise_or, False), "reduce_and": (lax.bitwise_and, True),
@@ -48,7 +48,7 @@ def parts_of(eqn: Any, inputs: Sequence[Any]) -> list[tuple[Any, int, int]] | No
 
 
 def along_rows(eqn: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]] | None:
-    """(closed jaxpr of a scan over the rows, i.e. the first axis, that an equation does; its operands); None if the
+    """(closed jaxpr of a scan over the rows, i.e. the first axis, that replaces an equation; its operands); None if the
     equation is small, or neither treats the rows alike nor reduces them."""
     (made, *more), given = [v.aval for v in eqn.outvars], [v.aval for v in eqn.invars]
     if more or max(a.size for a in (made, *given)) <= FEW:

@@ -1,4 +1,4 @@
-"""The orbit of a body: the ellipse on which it would go on if the planet attracted it as a point."""
+"""The orbit of a body: the path on which it would go on if the planet attracted it as a point mass."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def orbital_elements(model: Model, q: Coordinates, v: Rates, body: str, *, t: Nu
     """The osculating orbital elements of a body's centre of mass, with the propellant that the model has on it.
 
     q (nq,), v (nv,); t [s]. They are those of the motion that would follow under the attraction mu/d² alone, without zonal
-    harmonics, thrust and air. In a condition of an event it cuts an engine off:
+    harmonics, thrust and air. The condition of an event that cuts off an engine is, for instance,
     `mbs.When(lambda model, t, q, v: 1 / 6.6e6 - 1 / mbs.orbital_elements(model, q, v, "stage").semi_major_axis)`.
     Raises ModelError for an unknown body, wrong shapes, and a mechanism without a planet.
 

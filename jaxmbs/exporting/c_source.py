@@ -105,7 +105,7 @@ def _value(x: Any, names: dict[Any, str], reads: dict[Any, Any]) -> str:
 
 
 def _plain(x: np.generic) -> str:
-    """A number as one reads it, if no digits are lost; negative ones in brackets."""
+    """A number in decimal, without loss of digits; negative ones in brackets."""
     if x.dtype.kind != "f" or not np.isfinite(x):
         text = number(x)
     else:
@@ -116,7 +116,7 @@ def _plain(x: np.generic) -> str:
 
 
 def _extreme(t: str, name: str, sign: str) -> str:
-    """The larger or the smaller of two numbers: NaN goes on, and zeros have signs."""
+    """A C function for the larger or the smaller of two numbers: it passes NaN on, and takes -0 for less than 0."""
     zero = "b : a" if name.startswith("_max") else "a : b"
     return (
         f"static inline {t} {name}({t} a, {t} b)\n"
@@ -132,7 +132,7 @@ HELPERS = [
 
 
 def _wrapped(dtype: np.dtype, expression: str, *x: str) -> str:
-    """An expression of whole numbers that wraps around, as in the kernel: in C only that of unsigned ones does."""
+    """An expression of whole numbers that wraps around, as in the kernel: in C only unsigned numbers do."""
     wide = "uint64_t" if dtype.itemsize == 8 else "uint32_t"
     return f"({c_type(Array('', (), dtype))})({expression.format(*(f'({wide}){y}' for y in x))})"
 
@@ -174,7 +174,7 @@ def _expression(o: Operation, x: list[str], where: str) -> str:
         return f"{one} / ({power})" if o.params["y"] < 0 else power
     if name == "convert_element_type":
         to = c_type(Array("", (), dtype))
-        if floats and dtype.kind in "iu":  # ends at the limits, as in the kernel, where C leaves it open
+        if floats and dtype.kind in "iu":  # it saturates, as in the kernel; C leaves this undefined
             low, high = (number(dtype.type(y)) for y in (np.iinfo(dtype).min, np.iinfo(dtype).max))
             inside = f"{x[0]} <= {low} ? {low} : {x[0]} >= {high} ? {high} : ({to}){x[0]}"
             return f"{x[0]} != {x[0]} ? 0 : {inside}"

@@ -39,9 +39,9 @@ def save_ephemeris(
 
     solution: of one instance, from `simulate`; every row of it becomes a line. body: its name is that of the object.
     epoch: date and time at t = 0, with a time zone for UTC, without one for the others; identifier: international
-    designator of the object; frame: what the axes of the world are; center: what its origin is; time_system: UTC, TAI, TT,
-    TDB or GPS, in which no leap second may fall into the motion; point: of the body, in its frame, whose positions are
-    written; the centre of mass by default.
+    designator of the object; frame: what the axes of the world are; center: what its origin is; time_system: UTC (without
+    a leap second during the motion), TAI, TT, TDB or GPS; point: the point whose positions are written, in the body's
+    frame; the centre of mass by default.
 
     Raises ModelError for an unknown body, suffix or time system, a batch, a motion that did not succeed, and texts that
     such a message cannot hold.

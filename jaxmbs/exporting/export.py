@@ -29,7 +29,7 @@ def export(
 
     fn: any function of one instance, such as dynamics, a motion with events, or a gradient; args: example arguments, a
     sequence of arrays, pytrees of them, or `jax.ShapeDtypeStruct`; their shapes and dtypes are those of the program, and
-    other values are fixed in it. path: of the file, whose stem is the name of the function. kind:
+    all other values are constants in it. path: of the file, whose stem is the name of the function. kind:
 
     - "shared": a shared library for this kind of processor, and a header for C beside it. The function computes any number
       of instances, contiguous arrays with the rows first, and gives the results of the library's own machine code to the
@@ -41,7 +41,7 @@ def export(
       the generalized forces "tau.hinge.angle_rate", outputs the coordinates and rates by name; `parameters` names those of
       the model that stay parameters of the FMU. Needs a C compiler.
     - "jax": the bytes of `jax.export`, for CPUs and CUDA, to be read by `jax.export.deserialize`.
-    - "ptx": a kernel for GPUs by NVIDIA, one instance for each thread, and a description of its launch in JSON.
+    - "ptx": a kernel for NVIDIA GPUs, one instance for each thread, and a description of its launch in JSON.
 
     Raises ModelError for another kind, a folder that does not exist, and a function that cannot be such a program, with the
     reason.

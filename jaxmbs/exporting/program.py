@@ -132,7 +132,7 @@ def _captured(made: MappedProgram, batch: Sequence[Any], on: Target, where: str)
     if len(calls) > 1:
         raise ModelError(f'{where}: the function needs {len(calls)} kernels; kind="jax" takes more functions')
     code, read, found = calls[0] if calls else (None, (), [])
-    # what is no argument is a constant: no argument is the same for all rows
+    # what is not an argument is a constant, because every argument has its own values in each row
     inputs = [
         made.sources.index(source) if source in made.sources else np.asarray(x)
         for source, x in zip(code.inputs if code else (), read, strict=True)

@@ -1,4 +1,4 @@
-"""Kernels for GPUs by NVIDIA: PTX, and a description of how it is launched."""
+"""Kernels for NVIDIA GPUs: PTX, and a description of how it is launched."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def block(program: Program) -> str:
     return f"@{program.name}_scratch = hidden constant i64 {size}\n{text}"
 
 
-# the kernel itself does not look whether there was memory
+# the kernel itself does not check whether there was memory
 _CLAIM = re.compile(r"%claimed = call ptr @malloc\(i64 (\d+)\)")
 
 

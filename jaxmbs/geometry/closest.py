@@ -1,9 +1,9 @@
 """The widest gap between two convex pieces, with the planes that prove it.
 
-The method is that of Gilbert, Johnson and Keerthi: a simplex in the difference of the pieces, whose point closest to the
-origin is found, gains the farthest point of the difference towards the origin until that is no farther. Each direction on
-the way gives two parallel planes with the pieces on their outer sides. The gap between them is never more than the
-distance, and the widest gap is the result, however the iteration ends.
+The method is that of Gilbert, Johnson and Keerthi. It finds the point closest to the origin of a simplex in the difference
+of the pieces, and adds the point of the difference that is farthest from there towards the origin, until this brings it no
+closer. Each direction on the way gives two parallel planes with the pieces on their outer sides. The gap between them is
+never more than the distance, and the widest gap is the result, however the iteration ends.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from jaxmbs.spatial import Matrix3, Vector3
 
 Scalar = Any
 ITERATIONS = 40  # polyhedra need about ten; round pieces converge linearly
-LOOSE = 0.2  # of what a gap is wider than `exact`, the part that need not be found
+LOOSE = 0.2  # share of what a gap exceeds `exact` by, up to which it may be found too small
 SUBSETS = tuple(s for n in range(4) for s in itertools.combinations(range(3), n))
 
 
 class _Search(NamedTuple):
-    """The simplex: corners of the difference and the points of the first body that belong to them, three of each, their
-    weights in the closest point v, and which of them it has; the widest gap so far and its direction."""
+    """The simplex: three corners in the difference, the points of the first body that belong to them, their weights in the
+    closest point v, and which of them are used; the widest gap so far and its direction."""
 
     v: tuple[Scalar, ...]
     corners: tuple[Scalar, ...]
@@ -64,9 +64,9 @@ def widest_gap(
     that of the second. center: from the middle of the first to that of the second; most: the size of both. exact, enough:
     see `Before`.
 
-    Where they overlap, the gap is negative: the depth in the best of some directions. The best of the faces' normals is
-    improved: displaced in its direction until they are apart, the pieces have another direction between their closest
-    points, which is better unless the first one was the best nearby. The same is tried from the direction of their middles.
+    Where they overlap, the gap is negative: the depth in the best of some directions. The search begins with the best of
+    the faces' normals. The pieces are displaced along it until they are apart; the direction between their closest points
+    is then a better one, unless the first was the best nearby. The same is tried from the direction between their middles.
     """
     zero = jnp.asarray(0.0, u.dtype)
     none = jnp.int32(0)

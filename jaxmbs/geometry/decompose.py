@@ -24,8 +24,8 @@ VERSION = 1  # of what is computed here; pieces that another version has stored 
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """Convex pieces, the hull of `points` thickened by `margins` each, which contain a mesh. error: the surface of their
-    union is nowhere farther from the mesh. All in the unit of the mesh."""
+    """Convex pieces that contain a mesh: the hulls of `points`, each thickened by one of `margins`. error: the surface of
+    their union is nowhere farther from the mesh. All in the unit of the mesh."""
 
     points: tuple[np.ndarray, ...]
     margins: np.ndarray
@@ -105,7 +105,8 @@ _known: dict[str, Decomposition] = {}
 
 def kept(mesh: Triangles, error: float, folder: Path | None, stem: str) -> tuple[Decomposition, str]:
     """The pieces of a mesh, and the name of the file in which a folder keeps them: read from there, or computed and
-    written there if that is possible. The name has a hash of everything that they depend on. Raises ModelError."""
+    written there if that is possible. The name has a hash of everything that they depend on. Raises ModelError as
+    `decompose` does."""
     found = hashlib.sha256(repr((VERSION, f"{error:.9g}")).encode())
     found.update(np.ascontiguousarray(mesh.vertices).tobytes() + np.ascontiguousarray(mesh.triangles).tobytes())
     key = found.hexdigest()[:16]

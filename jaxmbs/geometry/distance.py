@@ -1,7 +1,7 @@
 """Distance of two bodies that are unions of convex pieces.
 
-Groups of pieces whose boxes are farther apart than the least gap found so far are passed over. Everything is written for
-numbers, so that a batch of positions is one loop of machine code that stops as soon as no row needs another iteration.
+Groups of pieces whose boxes are farther apart than the least gap found so far are passed over. Everything is written in
+single numbers, so that a batch of positions is one loop of machine code that stops when no row needs another iteration.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Separation(NamedTuple):
     body; point_a, point_b: the nearest points. All in axes of the first body. piece_a, piece_b: which pieces.
 
     ahead [m]: the least gap between the planes of any two pieces after `Before.displacement`, with the planes fixed to the
-    first body. passed [m]: pieces that were passed over are at least so far apart.
+    first body. passed [m]: pieces that were passed over are at least this far apart.
     """
 
     gap: Scalar
@@ -41,8 +41,8 @@ class Separation(NamedTuple):
 class Before(NamedTuple):
     """What a search begins with.
 
-    A gap of less than `exact` [m] is computed as well as it can be. Of a wider one, the result is a lower bound that is
-    wider than `exact`, too; pieces that are proven to be more than `enough` [m] apart, which is not less than `exact`, are
+    A gap of less than `exact` [m] is computed as well as it can be. For a wider one, the result is a lower bound that
+    exceeds `exact`, too; pieces that are proven to be more than `enough` [m] apart, which is not less than `exact`, are
     passed over. displacement [m]: of the second body, see `Separation.ahead`. piece_b: the piece of the second body that is
     probably the nearest.
     """

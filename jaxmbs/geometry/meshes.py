@@ -43,8 +43,8 @@ class Triangles:
 
     @classmethod
     def of(cls, vertices: Any, triangles: Any) -> Triangles:
-        """With vertices at equal places merged, without triangles that have two corners at one place, and without vertices
-        of no triangle. Raises ModelError for other arrays."""
+        """The triangles of arrays, with vertices at equal places merged, without triangles that have two corners at one
+        place, and without unused vertices. Raises ModelError for arrays that do not describe triangles."""
         try:
             vertices, triangles = np.asarray(vertices, float), np.asarray(triangles, float)
         except (TypeError, ValueError) as error:
@@ -197,8 +197,8 @@ def covered(mesh: Triangles, cells: list[Cell], margin: float) -> bool:
 
 
 def _outside(triangles: np.ndarray, owner: np.ndarray, cells: list[Cell], margin: float) -> np.ndarray:
-    """What is left of triangles (m, 3, 3), as triangles, without the cells, whose planes are moved outwards by `margin`.
-    owner (m,): the cell of which a triangle is a face, -1 if of none; it is not cut by this one."""
+    """The parts of triangles (m, 3, 3) outside the cells, as triangles; the planes of the cells are moved outwards by
+    `margin`. owner (m,): the cell of which a triangle is a face, which does not cut it; -1 if there is none."""
     low, high = triangles.min(1), triangles.max(1)
     inside, near = np.zeros(len(triangles), bool), []
     for k, cell in enumerate(cells):
@@ -247,11 +247,11 @@ def _halves(polygon: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def excess(mesh: Triangles, cells: list[Cell], margin: float, resolution: float) -> float:
-    """An upper bound on how far the surface of the union of the cells is from the mesh, not much more than the true value:
-    by `resolution` or 5 %, if the triangles near a point are among those that are compared. Gaps between cells of up to
+    """An upper bound on how far the surface of the union of the cells is from the mesh. It exceeds the true value by at most
+    `resolution` or 5 %, if the triangles near a point are among those that are compared. Gaps between cells of up to
     `margin` are no surface.
 
-    Triangles of the cells are divided until that is known of each: the distance from one triangle of the mesh is a convex
+    Triangles of the cells are divided until this holds for each: the distance from one triangle of the mesh is a convex
     function, so that the largest in a triangle is at one of its corners. What is within another cell is not on the
     surface.
     """
@@ -295,7 +295,7 @@ class _Nearest:
         self.tree, self.belongs = KDTree(np.concatenate(middles)), np.concatenate(belongs)
 
     def __call__(self, middle: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How far points (m, 3) are from the mesh at most, and the triangles (m, 3, 3) around them."""
+        """Upper bounds on the distances from the mesh of points (m, 3), and of the triangles (m, 3, 3) around them."""
         number = min(12, len(self.belongs))
         near = self.belongs[self.tree.query(middle, number)[1].reshape(len(middle), number)]
         at_middle, at_corners = np.full(len(middle), np.inf), np.full(len(middle), np.inf)

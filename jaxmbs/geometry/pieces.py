@@ -40,7 +40,7 @@ class Piece:
         return (directions @ self.centers.T + across * self.radii).max(1) + self.ball
 
     def seen(self, sides: int = 48) -> np.ndarray:
-        """Points (n, 3) whose hull looks like it in a picture: its corners, with polygons of so many sides for circles."""
+        """Points (n, 3) whose hull looks like it in a picture: its corners, with polygons of `sides` corners for circles."""
         turns = 2 * np.pi * np.arange(sides) / sides
         out = []
         for center, radius, axis in zip(self.centers, self.radii, self.axes, strict=True):

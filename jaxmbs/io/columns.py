@@ -49,9 +49,9 @@ def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) ->
 
 
 def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, bytes]:
-    """Put columns of files in the place of the tables { file, column, factor } in the tables [mechanism] of `data`, and
-    parts of flexible bodies in the place of their files, and return the contents of these files by name. Raises
-    InputError with the path of every key that is wrong."""
+    """Replace the tables { file, column, factor } in [mechanism] of `data` by columns of files, and the files of flexible
+    bodies by their parts, and return the contents of these files by name. Raises InputError with the path of every key
+    that is wrong."""
     contents: dict[str, bytes] = {}
     problems: list[Problem] = []
     for place, key, path in list(_places(data.get("mechanism"), ("mechanism",))):

@@ -144,8 +144,8 @@ class Draft:
     def solid(
         self, kind: str, size: Sequence[float], file: str, where: str
     ) -> Ball | Box | Tube | Capsule | Mesh | None:
-        """The solid that fills the box `size` [m] (a capsule without its ends; of a mesh the scale of its file), as
-        collision shapes are; None, which the draft notes, if there is none."""
+        """The solid of a collision shape; None, which the draft notes, if there is none. size: extents [m] (of a capsule
+        without its ends), or the scale of a mesh."""
         radius, length = size[0] / 2, size[2]
         try:
             if kind == "sphere":

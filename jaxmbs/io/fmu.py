@@ -43,15 +43,15 @@ def from_fmu(
     offset: Number = 0.0,
     delay: Number = 0.0,
 ) -> Controller:
-    """Controller that is the FMU at `path`, of FMI 2.0 or 3.0 for co-simulation, which another program has made.
+    """Controller that runs the FMU at `path`, which another program has made for co-simulation with FMI 2.0 or 3.0.
 
     period [s]: of its samples and of its communication steps. inputs: {variable: what it is set to}, the name of a sensor,
     whose reading has as many numbers as the variable, a number, or a function (model, t, q, v, readings) of the motion
     and of the sensors in `reads`; values are in the unit of the variable. outputs: {variable: parameters that it sets}, the
     name of a parameter of a force element ("push.thrust"), or a list of names, empty for an output that is only kept.
     parameters: {variable: value at the start}, for parameters of the FMU and variables with start values; in the model they
-    have the names of the FMU with _ for what is no letter or digit, "box.spring_k" for "spring.k", and are set, varied and
-    dispersed as all others. offset, delay [s]: of the Controller; both can be left out.
+    have the names of the FMU with _ for everything but letters and digits, "box.spring_k" for "spring.k", and are set,
+    varied and dispersed like all others. offset, delay [s]: of the Controller; both can be left out.
 
     The FMU starts at its first sample, with the inputs of that instant. At each further one it makes a step of one period
     with the inputs of the sample before, and its outputs are the commands; then it gets the inputs of this instant. So an
@@ -61,7 +61,7 @@ def from_fmu(
     from such a state must be in the same process. Integers are rounded, and truth values are true unless zero. A step that
     the FMU refuses ends the motion of this row with the status NOT_FINITE, and a ModelWarning says what it reported.
 
-    An FMU runs machine code: use those that you trust. It costs a call of the host for every sample and row, and has no
+    An FMU runs machine code: use only those that you trust. It costs a call of the host for every sample and row, and has no
     derivatives, which a ModelWarning says; taking them raises ModelError. Raises InputError for a file that is no FMU, has
     no co-simulation for this system, or lacks a variable of this name, causality and type; ModuleNotFoundError without FMPy.
 

@@ -202,7 +202,7 @@ class Host:
 
     @contextlib.contextmanager
     def _guard(self, unit: Any) -> Any:
-        """What FMPy raises as Failed; an instance that has failed is of no further use."""
+        """Raises Failed for what FMPy raises; an instance that has failed is freed."""
         try:
             yield
         except (self.fmpy.fmi1.FMICallException, ValueError, OverflowError) as error:
@@ -284,7 +284,7 @@ def _freed(unit: Any) -> None:
 
 
 def _left(live: OrderedDict[bytes, Any], folder: Path) -> None:
-    """What a host leaves when nobody needs it anymore."""
+    """Removes the instances and the folder of a host that nobody needs anymore."""
     while live:
         _freed(live.popitem()[1])
     shutil.rmtree(folder, ignore_errors=True)

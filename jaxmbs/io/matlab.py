@@ -19,7 +19,7 @@ WORDS = """
 
 def write_matlab(path: Path, columns: Mapping[str, np.ndarray]) -> None:
     """Write columns (m,) to a MAT file (version 5, which Octave and SciPy read as well): one variable (m, 1) for each, with
-    the name that MATLAB allows, and the cells `names` and `heads` with these names and the ones given here.
+    a name that MATLAB allows, and the cells `names` and `heads` with these names and the ones given here.
 
     >>> write_matlab(Path("run.mat"), {"hinge.q[0]": np.array([0.0, 0.5]), "reach [mm]": np.array([1.0, 2.0])})
     >>> from scipy.io import loadmat
@@ -36,9 +36,9 @@ def write_matlab(path: Path, columns: Mapping[str, np.ndarray]) -> None:
 
 
 def variable_names(heads: Mapping[str, np.ndarray]) -> list[str]:
-    """Names of variables for the heads of columns: letters, digits and _ (what else is between them becomes one _), without
-    the unit; with x in front if they would begin with a digit, and _ behind if they are a word of MATLAB; no two are equal,
-    and none is `names` or `heads`: then _2 and so on follows.
+    """Names of variables for the heads of columns, without their units. Everything between letters and digits becomes one _.
+    A name that would begin with a digit gets an x in front, and a word of MATLAB a _ behind. A name that is taken, and
+    `names` and `heads`, get _2, _3 and so on.
 
     >>> variable_names({"hinge.q[0]": 0, "hinge_q_0": 1, "0 to 1 [%]": 2, "end [s]": 3})
     ['hinge_q_0', 'hinge_q_0_2', 'x0_to_1', 'end_']

@@ -283,7 +283,7 @@ class _Reader:
 
     def _form(self, e: ET.Element, what: str, where: str) -> tuple[str, tuple[float, ...], str] | None:
         """The name of a shape, its extents (of a mesh its scale) and its mesh file; None, which the draft notes, if there is
-        none that can be used. what: the element contains it, in the plural."""
+        none that can be used. what: elements of this kind, in the plural."""
         geometry = e.find("geometry")
         shape = geometry[0] if geometry is not None and len(geometry) else None
         if shape is None:

@@ -23,8 +23,9 @@ class Site(NamedTuple):
     """One constraint and what it acts on.
 
     formulas: the joint or the element, without the names of what it acts on; kept: indices of its rows; bodies: those of
-    frames a and b, or () for an element between joints; poses: names of the poses of the frames in them, or () for
-    their own frames; links: the link at each end (-1: the world). A user-defined function has neither rows nor ends.
+    frames a and b, or () for an element between joints; poses: names of the poses of these frames in the bodies, or () if
+    they are the frames of the bodies; links: the link at each end (-1: the world). A user-defined function has neither rows
+    nor ends.
     """
 
     name: str
@@ -76,8 +77,8 @@ class Rows:
     """The rows of one constraint, or of several with the same formulas.
 
     ends: their action per end and row, a Force on the link in link axes, or the coefficient of the joint's rate; drift:
-    acceleration along the row at dv/dt = 0; rate: velocity along the row; residual: None for a nonholonomic row. Of rows
-    between frames, wrenches: `Row.wrench`; own: `Row.rate`.
+    acceleration along the row at dv/dt = 0; rate: velocity along the row; residual: None for a nonholonomic row. wrenches,
+    own: `Row.wrench` and `Row.rate` of rows between frames.
     """
 
     ends: tuple[tuple[Any, ...], ...]

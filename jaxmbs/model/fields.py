@@ -25,7 +25,7 @@ STATES = (Kind.NUMBER, Kind.NOT_NEGATIVE, Kind.POSITIVE, Kind.VECTOR, Kind.NOT_N
 @dataclass(frozen=True)
 class Declared:
     """One declared field. of: class of a PART; choices: the words of a CHOICE; default: MISSING if there is none;
-    is_state: whether it changes during a run, and its value is the one at the start."""
+    is_state: whether it changes during a run; its value is then the one at the start."""
 
     name: str
     kind: Kind
@@ -64,8 +64,8 @@ def field(
 def state(unit: str = "", doc: str = "", *, default: Any = 0.0, kind: Kind = Kind.NUMBER, kw_only: bool = False) -> Any:
     """Declare a state of an element: numbers that change during a run at the rates that the element gives (`Force.rates`).
 
-    The value of the field is that at the start of a run. It is a parameter like others: set, varied and dispersed by its
-    name, and what functions outside a run compute with. kind: NUMBER, VECTOR, LIST, or one of these with a sign.
+    The value of the field is that at the start of a run. It is a parameter like any other, set, varied and dispersed by its
+    name; functions outside a run compute with it. kind: NUMBER, VECTOR, LIST, or a positive or not negative one of these.
     """
     if kind not in STATES:
         raise TypeError(f"a state is one of {', '.join(STATES)}, not {kind}")

@@ -56,8 +56,8 @@ def names_of(fn: Any) -> set[str]:
 
 @element
 class WithParameters(Element):
-    """Base of the elements that have functions: numbers that the functions take as one more argument, `parameters`, a
-    dictionary by name. They are parameters of the model, "<name>.<key>": set, varied and dispersed as all others."""
+    """Base of the elements that have functions. The functions may take one more argument, `parameters`, a dictionary of
+    numbers. These are parameters of the model, "<name>.<key>", set, varied and dispersed like all others."""
 
     parameters: Mapping[str, Number | Vector] | tuple[object, ...] = field(
         Kind.NUMBERS,
@@ -68,7 +68,7 @@ class WithParameters(Element):
     )
 
     def check_functions(self, where: str, *functions: Any) -> None:
-        """Raise ModelError for parameters that are no numbers, have a name of something else, or that nothing takes."""
+        """Raise ModelError for parameters that are not numbers, have the name of a field, or are taken by no function."""
         given = self.parameters
         if not isinstance(given, Mapping):
             if not isinstance(given, tuple):  # in a structure, pairs of names and kinds
@@ -104,8 +104,8 @@ class WithParameters(Element):
         *arguments: Scalar,
         transform: Callable[..., Any] = lambda fn: fn,
     ) -> Scalar:
-        """fn(*arguments), or a transformation of it such as jax.grad: traced where an argument or one of the element's
-        numbers is, and a float otherwise; where: the beginning of error messages."""
+        """fn(*arguments), or a transformation of it such as jax.grad: an array if an argument or one of the element's
+        numbers is an array, otherwise a float; where: the beginning of error messages."""
         dtypes = [x.dtype for x in jax.tree_util.tree_leaves((arguments, dict(values))) if isinstance(x, jax.Array)]
 
         def found(dtype: Any) -> jax.Array:

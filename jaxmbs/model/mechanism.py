@@ -209,7 +209,7 @@ class Mechanism:
         Earth(), or Planet(...), which attracts every body, so that `gravity` must be zero. They are force elements called
         "atmosphere", "wind" and "planet", whose numbers are parameters: "atmosphere.density_factor". Elements such as
         Aerodynamics use them. Without a planet the ground is the plane z = 0, z is the height, x the east and y the north.
-        Raises ModelError for what is something else, or is there already.
+        Raises ModelError for an element of another kind, or one that is there already.
 
         >>> mech = mbs.Mechanism("rocket")
         >>> mech.set_environment(atmosphere=mbs.StandardAtmosphere(), wind=mbs.Wind(east=(10.0,)), planet=mbs.Earth())

@@ -55,8 +55,8 @@ class Parts:
         return links
 
     def check(self, where: str, held: Iterable[str], off: Iterable[str], visuals: Iterable[Visual]) -> None:
-        """Check the names to which force elements, loops, constraints and events refer, and those in the `held` joints,
-        `off` elements and `visuals` of the mechanism. where: what messages call the mechanism."""
+        """Check the names to which force elements, loops, constraints, events, sensors and controllers refer, and those in
+        the `held` joints, `off` elements and `visuals` of the mechanism. where: what messages call the mechanism."""
         for name, force in self.forces.items():
             self._check_force(force, f"force {name!r}")
         self._check_environment()

@@ -36,7 +36,7 @@ class Pose:
 
     @property
     def is_identity(self) -> bool:
-        """Whether the frame is its parent, exactly; not for poses that are traced."""
+        """Whether the frame coincides exactly with its parent; the pose must not be traced."""
         return not np.any(np.asarray(self.position, float)) and np.array_equal(self._matrix(), np.eye(3))
 
     def turned_to(self, axis: Vector) -> Pose:

@@ -11,7 +11,7 @@ from jaxmbs.spatial.scalar import Scalar, maximum, minimum, total, where
 
 
 def requirements(p: Mapping[str, Any], over: str = "times", *fields: str) -> Mapping[str, Any]:
-    """What must hold of profiles, the numbers of the fields ("values" if none is named) at those of the field `over`. Raises
+    """What must hold of profiles: the numbers of `fields` ("values" if none is named) over those of the field `over`. Raises
     ModelError if they differ in length."""
     n = p[over].shape[-1]
     for name in fields or ("values",):

@@ -32,8 +32,8 @@ class CoordinateRow:
 
     coefficients: {field that names a joint: the coefficient of the joint's rate}, zero for other joints; drift: rate of
     change of the sum while the rates of the joints do not change; residual: None for a nonholonomic row; otherwise a
-    number that is zero when the constraint holds, and then has the sum as its rate of change. The multiplier is the
-    generalized force on a joint with the coefficient 1, in N or N m.
+    number that is zero when the constraint holds, and whose rate of change is the sum. The multiplier is the generalized
+    force on a joint with the coefficient 1, in N or N m.
     """
 
     coefficients: Mapping[str, Scalar]

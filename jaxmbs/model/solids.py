@@ -120,8 +120,8 @@ class Mesh(Solid):
 
     `Mechanism.add_visual` draws it on a body; `mbs.study.outputs.Mesh(body, mesh)`, or `shape_on` there with a pose, fixes
     it to a body for clearances. A file is read only then, by trimesh (pip install 'jaxmbs[view]' or 'jaxmbs[mesh]'), and a
-    mesh that is open can be drawn, but has no clearance. `mbs.save` writes arrays as lists of points: a mesh of many
-    thousand triangles is better a file. Raises ModelError for arrays that are no triangles.
+    mesh that is open can be drawn, but has no clearance. `mbs.save` writes arrays as lists of points: keep a mesh of many
+    thousand triangles in a file. Raises ModelError for arrays that do not describe triangles.
 
     >>> corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
     >>> wedge = mbs.Mesh(vertices=corners, triangles=[[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]], scale=0.1)
@@ -171,8 +171,8 @@ class Mesh(Solid):
 
 
 def plain_triangles(vertices: Any, triangles: Any) -> tuple[Rows, Rows]:
-    """Vertices (n, 3) and triangles (m, 3) as tuples, which can be compared and hashed. Raises ModelError if they are no
-    triangles."""
+    """Vertices (n, 3) and triangles (m, 3) as tuples, which can be compared and hashed. Raises ModelError if they do not
+    describe triangles."""
     from jaxmbs.geometry.meshes import Triangles
 
     try:

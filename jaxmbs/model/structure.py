@@ -177,7 +177,7 @@ class Structure:
 
     @cached_property
     def elements(self) -> dict[str, Element]:
-        """Joints, cut joints, force elements and constraints with declared fields, by name."""
+        """Joints, cut joints, force elements, constraints, sensors and controllers with declared fields, by name."""
         found: list[tuple[str, object]] = [(x.name, x.joint) for x in (*self.links, *self.loops)]
         found += [(x.name, x.element) for x in (*self.forces, *self.constraints, *self.sensors)]
         found += [(x.name, x.fixed) for x in self.controllers]

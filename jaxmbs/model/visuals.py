@@ -22,8 +22,8 @@ SHAPES = ("box", "cylinder", "cone", "sphere", "pipe", "nozzle", "half_pipe", "h
 class Visual(Element):
     """A shape on a body. It fills the box `size` about the origin of its pose; round ones have their axis along z.
 
-    A pipe is hollow and open at both ends, a nozzle too, which is narrower at its upper end; of these there are halves, on
-    the side y > 0, in the box of the whole.
+    A pipe is hollow and open at both ends; so is a nozzle, which is narrower at its upper end. half_pipe and half_nozzle are
+    their halves y > 0, in the box of the whole.
     """
 
     body: str = field(Kind.BODY_OR_WORLD, "", "body that carries it")
@@ -41,7 +41,7 @@ class Visual(Element):
 
 
 def visuals_of(x: Visual) -> tuple[Visual, ...]:
-    """The checked visuals of what is given as one: a shape by its name, or a solid, whose parts they are. Raises
+    """The checked visuals for the given one: itself if its shape is a name, otherwise the parts of its solid. Raises
     ModelError if it is invalid."""
     solid: Any = x.shape
     if isinstance(solid, str):

@@ -17,7 +17,7 @@ SIDES = 64  # of a circle in pictures
 
 @element
 class Cone(Solid):
-    """A cone along z, or with `end_radius` a part of one, without a body, as `Ball`. Its middle is half-way along the axis.
+    """A cone along z, truncated if it has an `end_radius`, without a body, as `Ball`. Its middle is half-way along the axis.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_visual("upper", mbs.Cone(0.2, 0.5, end_radius=0.1), pose=mbs.Pose((0, 0, -0.5)))

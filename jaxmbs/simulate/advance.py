@@ -56,7 +56,7 @@ def _stepped(
     if by.impulses(tree):
         struck = replace(flow, impulse=(impact.now, impact.jumps(tree, phase.v, mode), phase.v))
         new, kinetic, error = by.step(struck, phase, t, h, impact.rigid(mode), estimate)
-        # exact, as v + jump would not be
+        # exact, whereas v + jump would be rounded
         return Trial(new._replace(v=impact.stopped(tree, new.v, mode)), kinetic, error)
     new, kinetic, error = by.step(flow, phase, t, h, mode, estimate)
     apart = checkpointed(lambda *x: after_impact(tree, *x))  # else reverse mode stores its numbers for all iterations

@@ -70,8 +70,8 @@ class Branches:
         return x.mode.sides.flipped(flips)
 
     def after_samples(self, t: Any, phase: Phase, mode: Mode, written: Sequence[int], now: Any) -> Mode:
-        """The mode after controllers have set numbers of the `written` force elements, if they did so `now`: on which
-        side of its corners such an element is may then be another."""
+        """The mode after controllers have set numbers of the `written` force elements, if they did so `now`: such an
+        element may then be on another side of its corners."""
         sides, guards = mode.sides, self.guards
         if sides is None or not any(k in written for k, _ in self.corners):
             return mode

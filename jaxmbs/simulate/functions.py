@@ -34,7 +34,7 @@ class Functions(NamedTuple):
     changes: Changes | None  # None: any lock or switch may change
     fold: Any  # fn(in_fold, carry, model, t, q, v, ...), None: nothing is folded
     in_fold: Any
-    samples: int  # most instants of samples within cells of the grid
+    samples: int  # the most instants of samples that lie within cells of the grid
     chance: Any  # the random numbers of the run (`Chance`), None: there are none
     sees: int  # number of arguments that the fold takes after the state: the mode, the event
 

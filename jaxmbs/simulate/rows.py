@@ -14,8 +14,8 @@ from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.solution import Solution
 
-# Numbers for which a program has room at most. Above it, the number of steps is part of the program: to write and to copy
-# what nobody asked for would need more memory than the rest of a session, and soon as long as to compile another program.
+# The most numbers in rows for which a program has room. Beyond it, the number of steps is part of the program: writing and
+# copying rows that nobody asked for would need more memory than the rest of a session, and take as long as compiling again.
 ROOM = 1 << 25
 NAMES = ("t", "q", "v", "states", "energy_error", "constraint_error", "conditioning")
 

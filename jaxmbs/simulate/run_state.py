@@ -27,7 +27,7 @@ ON_GRID, AFTER_JUMP = -1, -2  # in place of an event's index: at a point of the 
 class RunState(NamedTuple):
     """The state of one instance between two iterations."""
 
-    phase: Phase  # q, v, work
+    phase: Phase  # q, v, work, and the states of elements
     cell: Count  # number of finished cells of the grid
     into: Number  # [s] time since the start of the current cell
     mode: Mode  # locks, switches, and the sides of its switching surfaces on which each element is

@@ -26,7 +26,7 @@ from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar
 
 NEAR = 1e-9  # share of a cell of the grid within which a sample is at the end of a step, in exact arithmetic
-_ROUNDING = 8  # how many roundings of the time that a step and a sample may lie apart more
+_ROUNDING = 8  # rounding errors of the time, by which a step and a sample may lie apart in addition
 
 
 class Seen(Instant):
@@ -71,7 +71,7 @@ class Samples(NamedTuple):
 
 
 class Sampling:
-    """The controllers of a run. It samples at its start, but not at its end: there a run that goes on from it does."""
+    """The controllers of a run. They sample at its start, but not at its end: a run that goes on from there does that."""
 
     def __init__(self, flow: Flow, grid: Grid, chance: Chance | None):
         self.flow, self.tree, self.grid = flow, flow.tree, grid
@@ -125,14 +125,14 @@ class Sampling:
         return [first + n * period for first, n, period in zip(firsts, counts, self._periods(), strict=True)]
 
     def waits(self, samples: Samples | None, begin: Any, rest: Any) -> list[Any]:
-        """The times [s] until what happens next; infinite if this is at the end of the cell or later."""
+        """How long [s] it is until each time of `_next`; infinite if this is at the end of the cell or later."""
         if samples is None:
             return []
         waits = [jnp.maximum(time - begin, 0.0) for time in self._next(samples)]
         return [jnp.where(wait < rest - self.near, wait, jnp.inf) for wait in waits]
 
     def due(self, samples: Samples | None, t: Any, arrives: Any) -> list[Any]:
-        """What happens at the end of a step."""
+        """Whether each of the times of `_next` is at the end of a step."""
         if samples is None:
             return []
         goes_on = arrives & (t < jnp.asarray(self.grid.t_end, self.tree.dtype) - self.near)

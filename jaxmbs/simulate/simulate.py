@@ -98,9 +98,9 @@ def simulate(
     Events of the model (`Mechanism.add_event`) happen at their exact times within a step; solution.events contains
     their times, solution.mode the mode at the end, and derivatives through them are exact. Joints that the mechanism
     holds start locked.
-    Controllers of the model sample at their instants, which end a step each, from t0 on; a sample at t_end belongs to a
-    run that goes on from there. key: of jax.random, for the noise of sensors and for controllers that take one; the
-    motion is a function of it.
+    Controllers of the model sample from t0 on, at instants that each end a step; a sample at t_end belongs to a run that
+    goes on from there. key: one of jax.random, for the noise of sensors and for controllers that take one; the motion is a
+    function of it.
     Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection
     or, with baumgarte [rad/s] (a frequency, about ten times those of the motion), approximately by stabilisation. An
     initial position or velocity that violates them gives the status INCONSISTENT (solution.message names them), a state

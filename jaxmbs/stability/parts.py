@@ -29,7 +29,7 @@ def reduced_part(
     modes: int = 10,
 ) -> Part:
     """The part of a mechanism of rigid bodies and springs, such as a boom with elastic hinges: its small motions about rest,
-    by the shapes of Craig and Bampton, for `Mechanism.add_flexible_body`.
+    in Craig-Bampton shapes, for `Mechanism.add_flexible_body`.
 
     q (nq,): the configuration at rest, None for the neutral one. frame: the floating frame of the part, that of a body or
     the world; the joints between this body and the world are held. attachments: {name: body, or (body, point in its frame

@@ -1,4 +1,4 @@
-"""Kernels for GPUs by NVIDIA: the programs of `machine` as PTX, one row for each thread, compiled by the GPU's driver."""
+"""Kernels for NVIDIA GPUs: the programs of `machine` as PTX, one row for each thread, compiled by the GPU's driver."""
 
 from __future__ import annotations
 

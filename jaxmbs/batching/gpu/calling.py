@@ -1,9 +1,9 @@
 """Calls of PTX kernels in programs of XLA.
 
-A kernel gets pointers alone. The number of rows is therefore an array of one number, so that the text does not depend on
-it, and scratch memory a further result, which is dropped. XLA can load and launch a kernel by itself, given its text as an
-attribute of a call; but the name of this call is not documented, so it is used where it has been checked, and CUDA's
-driver in later versions of JAX.
+A kernel gets pointers alone. The number of rows is therefore passed in an array, so that the text does not depend on it,
+and scratch memory is a further result, which is dropped. XLA can load and launch a kernel by itself, given its text as an
+attribute of a call. The name of this call is not documented; it is used in versions of JAX in which it has been checked,
+and CUDA's driver in later ones.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def sizes(given: Sequence[Any], repeats: Mapping[int, bool], rows: int) -> jax.A
     for k, successive in repeats.items():
         own = given[k].shape[0]
         found.append(rows // own if successive else own)
-    return jnp.asarray(np.array(found, np.int64).view(np.int32))  # as JAX may not have whole numbers of 64 bits
+    return jnp.asarray(np.array(found, np.int64).view(np.int32))  # because JAX may have no integers of 64 bits
 
 
 @functools.lru_cache(256)

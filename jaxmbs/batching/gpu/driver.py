@@ -94,7 +94,7 @@ def registered(text: str, block: int, arrays: int, results: int) -> str:
 
 
 def handler(kernel: int, block: int, arrays: int, results: int) -> str:
-    """The text of the handler of a kernel of the driver's."""
+    """The text of the handler that launches a kernel; kernel: its handle in the driver."""
     copies = []
     for k in range(arrays + results):
         base, i = ("%args", k) if k < arrays else ("%results", k - arrays)

@@ -1,4 +1,4 @@
-"""LLVM's text of a kernel as PTX, the language that the drivers of NVIDIA's GPUs compile.
+"""Compiles the LLVM text of a kernel to PTX, the language that the drivers of NVIDIA GPUs compile in turn.
 
 LLVM does all optimisation that concerns the program; the driver chooses registers and instructions. The library of
 mathematical functions (libdevice) comes with CUDA, in a wheel beside JAX's.

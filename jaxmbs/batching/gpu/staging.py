@@ -90,7 +90,7 @@ def keep(text: Text, base: str, place: Place, given: list[str], block: int) -> N
 
 
 def _copy(text: Text, base: str, place: Place, first: int, columns: int, mine: str, block: int, fetches: bool) -> None:
-    """The columns of the rows of a block from the array into shared memory (`fetches`) or back, by all threads."""
+    """Copy columns of the rows of a block from the array into shared memory (`fetches`) or back, by all threads."""
     size, e, name = place.dtype.itemsize, host.stored(place.dtype), text.count
     begin = text.add(f"mul i64 {mine}, {-place.size * size}")
     start = text.add(f"getelementptr i8, ptr {address(text, base, first * size)}, i64 {begin}")

@@ -188,7 +188,7 @@ class Code:
         return [Piece(c, [self.name(x) for x in c.reads]) for c in best]
 
     def _targets(self, items: Sequence[Any], needed: Needed) -> None:
-        """Where joined arrays are, and thus also the whole arrays of which they consist, so that loops store these there."""
+        """Decide where joined arrays are, and thus also the whole arrays in them, so that loops store these there."""
         for item in reversed(items):
             if item not in needed.others or item.joined is None:
                 continue

@@ -1,4 +1,4 @@
-"""Which products a kernel adds or subtracts with one rounding, and how.
+"""Which products a kernel adds or subtracts with one rounding (fused multiply-add), and how.
 
 The choice is made here, not by the compilers of the processors, so that the results are the same bits on all that have an
 instruction for it: a CPU with FMA, and a GPU.
@@ -19,9 +19,9 @@ _SUMS = frozenset(["add", "add_any", "sub"])
 
 
 def absorbed(operations: Sequence[Operation], leaving: set[Operation]) -> dict[Operation, Operation]:
-    """The products that are not computed by themselves, by the sum of a piece that does it: nothing else uses them.
+    """{sum: the product that is computed as a part of it}, for products that nothing else uses.
 
-    leaving: the operations whose results are used outside the piece.
+    operations: those of a piece; leaving: the ones whose results are used outside the piece.
     """
     uses = Counter(x for o in operations for x in o.operands if isinstance(x, Operation))
     inside = set(operations)

@@ -36,8 +36,9 @@ WORTH_A_THREAD = 8  # number of such blocks: fewer are finished before another t
 def kernel(code: Code, rows: int = 2, repeats: Mapping[int, bool] = MappingProxyType({})) -> str:
     """The text of a kernel, whose function `handler` XLA calls; rows: 1 if it serves only a single row.
 
-    repeats: of which arguments several rows are one row in memory, a multiple of the rows computed at once: successive
-    ones if True, else those as far apart as the argument has rows.
+    repeats: the arguments of which several rows are one row in memory: successive rows if True, otherwise rows that are as
+    far apart as the argument has rows. The number of successive rows, or of rows of the argument, is a multiple of the
+    rows computed at once.
     """
     return Emitter(code, Module(1 if rows == 1 else _lanes(code)), repeats).text()
 

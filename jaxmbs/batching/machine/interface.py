@@ -29,7 +29,7 @@ _FIELD = re.compile(r"^  (?:(%\S+) = read (\S+)|write (\S+) (\S+)) (%\S+) (\d+)$
 
 
 def asked(traits: int = 0) -> str:
-    """The beginning of a handler of %call: it may only be asked for the interface's version and for its own traits."""
+    """The beginning of a handler of %call. Some calls only ask for the interface's version and the handler's traits."""
     return _ASKED.replace("TRAITS", str(traits))
 
 

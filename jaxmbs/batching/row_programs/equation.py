@@ -20,7 +20,7 @@ from jax.sharding import PartitionSpec
 from jaxmbs.batching.repeated import Repeat, expanded
 from jaxmbs.batching.row_programs.instance import Mode, forward, results_of
 
-LANES = 16  # the most rows that machine code computes at once: operands are repeated by groups of so many
+LANES = 16  # the most rows that machine code computes at once: rows are repeated in multiples of it
 
 rows_p = core.Primitive("rows")
 rows_p.multiple_results = True

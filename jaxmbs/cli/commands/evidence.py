@@ -19,7 +19,7 @@ def check_steps(
     quiet: Quiet = False,
 ) -> None:
     """Compute the worst and some random samples of a run again, in float64, with finer steps and with another method of
-    integration, and show how far its outputs are from those of the exact motion."""
+    integration, and estimate how far its outputs are from those of the exact motion."""
     with speaking(as_json, quiet) as voice:
         from contextlib import nullcontext
 

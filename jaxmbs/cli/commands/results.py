@@ -28,7 +28,7 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Show what a run's folder or a bundle contains, and whether every number in it is the one that was computed. Exit code
-    1 if not, and if this machine computes other numbers than stored by more than rounding (--compare-machine)."""
+    1 if not, or if the numbers computed here differ from these by more than rounding (--compare-machine)."""
     with speaking(as_json, quiet) as voice:
         from contextlib import ExitStack
 

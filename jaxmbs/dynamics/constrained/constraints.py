@@ -1,4 +1,4 @@
-"""The constraints of a mechanism at one state [Y 3.194-3.198]: the choice between both layouts of their equations.
+"""The constraints of a mechanism at one state [Y 3.194-3.198]: the choice between two layouts of their equations.
 
 Large mechanisms are eliminated joint by joint (`row_groups`, `sparse`). Small ones, and those whose constraints do not
 allow this (`order`), have matrices (`written`, `metric`).

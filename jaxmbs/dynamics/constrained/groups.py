@@ -93,7 +93,7 @@ def _sums(rows: tuple[Scalar, ...], forces: tuple[Force, ...], A: Motion) -> tup
 def forces_of(
     groups: Forest, ends: Sequence[Ends], plan: Plan, tree: Tree, multipliers: jax.Array
 ) -> tuple[list[Force], jax.Array]:
-    """Jᵀ multipliers: (per block, the wrenches on its links; generalized forces (nv,) of constraints on rates)."""
+    """Jᵀ multipliers: (per block, the wrenches on its links; generalized forces (nv,) of constraints between joints)."""
     s, starts = tree.structure, starts_of(groups)
     along = jnp.zeros(s.nv, tree.dtype)
     wrenches = [jnp.zeros((6, b.length), tree.dtype) for b in tree.blocks]

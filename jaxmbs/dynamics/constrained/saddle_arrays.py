@@ -1,6 +1,6 @@
-"""As `saddle`, with arrays and LAPACK, for systems too large to be written out in components, whose compile time grows
-with the cube of their size, but that cannot be eliminated joint by joint (`order`), such as those with constraints that
-are functions of all coordinates."""
+"""As `saddle`, with arrays and LAPACK. It serves systems that cannot be eliminated joint by joint (`order`), such as those
+with constraints that are functions of all coordinates, and that are too large to be written out in components, where
+compile time grows with the cube of the size."""
 
 from __future__ import annotations
 

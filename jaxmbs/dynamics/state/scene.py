@@ -154,8 +154,8 @@ class TreeScene:
         return Scene(self.t, bodies, joints, masses, external, rates, sides, air, inertias)
 
     def inertias(self, bodies: Iterable[str]) -> dict[str, Symmetric3]:
-        """{body: inertia about its centre of mass, in body axes}, with what elements add to it; of flexible bodies before
-        they deform."""
+        """{body: inertia about its centre of mass, in body axes}, with what elements add to it; flexible bodies are taken
+        as undeformed."""
         values, out = self.tree.values, {body: self.tree.values[f"{body}.inertia"] for body in bodies}
         for body, more in self.tree.carried().items():
             own = RigidInertia.at_com(values[f"{body}.mass"], values[f"{body}.com"], values[f"{body}.inertia"]) + more
@@ -254,7 +254,7 @@ def action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, 
 
 @kernel
 def stored_action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
-    """The same of the part that has the potential, in a scene at rest."""
+    """The same for the part of the loads that follows from the potential, in a scene at rest."""
     loads = Loads(scene)
     element.apply_stored(numbers, scene, loads)
     return loads.on_body, loads.on_joint, loads.on_all

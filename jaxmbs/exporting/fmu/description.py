@@ -14,8 +14,8 @@ TIME, INPUT, STATE, RATE = range(4)  # where the numbers of a variable are
 
 @dataclass(frozen=True)
 class Variable:
-    """kind, offset, size: which numbers it is; unit, description; start: values, None if it is calculated; of: for a rate,
-    the index of its state among the variables."""
+    """kind, offset, size: where its numbers are; unit, description; start: values, None if it is calculated; of: for a
+    rate, the index of its state among the variables."""
 
     name: str
     kind: int

@@ -30,7 +30,7 @@ from jaxmbs.simulate.start import with_states
 from jaxmbs.simulate.steppers import Flow, stepper_for
 from jaxmbs.simulate.steppers.base import Phase
 
-ENDLESS = 1 << 20  # cells of a communication step that never ends
+ENDLESS = 1 << 20  # cells of the grid: more than any communication step has
 EACH = 16  # how often an event that repeats may happen within a communication step
 
 

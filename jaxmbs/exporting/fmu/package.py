@@ -79,7 +79,7 @@ def written(
 
 
 def variables_of(model: Model, x: np.ndarray, parameters: Sequence[str]) -> list[Variable]:
-    """The variables: time, generalized forces, parameters, coordinates and rates, and their derivatives."""
+    """The variables: time, generalized forces, parameters, coordinates, rates and states of elements, their derivatives."""
     out = [Variable("time", TIME, 0, 1, "independent", "s", "time")]
     for k, speed in enumerate(model.speeds):
         unit = {"rad/s": "N m", "m/s": "N"}.get(speed.unit, "")

@@ -12,7 +12,8 @@ from jaxmbs.model.functions import WithParameters, check_arguments
 
 @element
 class FunctionConstraint(WithParameters):
-    """Base of the constraints fn(model, t, q, v) = 0 with a result (rows,); fn is written with jax.numpy.
+    """Base of the constraints fn(model, t, q, v) = 0, or fn(model, t, q, v, parameters) = 0, with a result (rows,); fn is
+    written with jax.numpy.
 
     The first evaluation raises ModelError if the result has another shape, or depends on v although the constraint is
     `Holonomic`, or is not affine in v although it is `Nonholonomic`.

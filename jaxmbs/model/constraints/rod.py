@@ -18,7 +18,7 @@ from jaxmbs.spatial import Force, Motion, Transform
 class Rod(Constraint):
     """A rigid rod without mass between two points, with a ball joint at each end: their distance is constant.
 
-    The multiplier is minus the force [N] in the rod, positive in tension. For a distance of zero use Spherical.
+    The multiplier is minus the force [N] in the rod, which is positive in tension. For a distance of zero use Spherical.
 
     >>> mech = mbs.Mechanism("pendulum", gravity=(0.0, 0.0, -9.81))
     >>> mech.add_body("bob", mass=2.0, inertia=(0.01, 0.01, 0.01))

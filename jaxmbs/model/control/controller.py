@@ -77,11 +77,11 @@ class Controller(WithParameters):
     """A controller that samples: at offset, offset + period, ... it reads, updates its state and sets its commands, which
     are held until the next sample.
 
-    fn(model, t, q, v, state, readings, key) -> (state, commands), written with jax.numpy; it may leave out key, and take
-    one more argument, `parameters`, such as its gains, which also has the period and the delay. model:
-    with all states of elements and all commands as they are; state: a pytree of numbers as the one given here (a list of
-    numbers is an array; all become floats), or None; readings: {name of a sensor: array} of those in `reads`; key: of
-    jax.random, another one at each sample, from that of `simulate`. commands: one value for each parameter in `writes`
+    fn(model, t, q, v, state, readings, key) -> (state, commands), written with jax.numpy; it may leave out key, and may take
+    one more argument, `parameters`: the numbers of that field, such as gains, with the period and the delay. model: has the
+    states of all elements and all commands of this instant; state: a pytree of numbers like the one given here (a list of
+    numbers is an array; all become floats), or None; readings: {name of a sensor: array} of those in `reads`; key: one of
+    jax.random, different at each sample, made from that of `simulate`. commands: one value for each parameter in `writes`
     ("wheel.torque"), as a tuple in their order or by name; a single one may be a plain value. The values of these parameters
     in the model hold until the first command. Commands take effect after `delay`, which is shorter than the period; without
     a delay here, `mbs.set` cannot add one. All controllers that sample at the same instant see the motion before any of them

@@ -29,8 +29,8 @@ Parameters = Mapping[str, Any]
 def proportional_derivative(
     model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
 ) -> tuple[Any, Any]:
-    """One command from a reading (coordinate, rate), as that of an Encoder: -stiffness e - damping rate, where e is what the
-    coordinate differs from `target` (0), less a `dead_band` (0) on either side."""
+    """One command from a reading (coordinate, rate), such as that of an Encoder: -stiffness e - damping rate, where e is the
+    difference of the coordinate from `target` (0), reduced by a `dead_band` (0) on either side."""
     place, rate = _first(readings, 2, "coordinate and rate")
     error = _dead_band(place - parameters.get("target", 0.0), parameters.get("dead_band", 0.0))
     return state, -_gain(parameters, "stiffness") * error - _gain(parameters, "damping") * rate
@@ -43,9 +43,10 @@ def quaternion_feedback(
     -stiffness e - damping w [Wie 1998, 7.3], where e is twice the vector part of the quaternion from the body to the
     `target` (1, 0, 0, 0), on the shorter way, and w the angular velocity.
 
-    stiffness and damping are numbers, or three, by axis. axes: the torque on the body for a command of 1, three numbers for
-    each command, by default the three body axes; the commands are those of least squares. For a reaction wheel, whose
-    torque is that on the wheel, it is the opposite of its axis; for a gimbal, thrust times lever.
+    stiffness and damping are one number each, or three, by axis. axes: the torque on the body for a command of 1, three
+    numbers for each command, by default the three body axes; more than three commands are those of least norm, fewer those
+    of least squares. For a reaction wheel, whose torque is that on the wheel, the numbers are those of minus its axis; for
+    a gimbal, thrust times lever.
     """
     attitude, turning = _several(readings, (4, 3), "an attitude (4,) and an angular velocity (3,)")
     a, b, c, d = jnp.asarray(parameters.get("target", (1.0, 0.0, 0.0, 0.0)), attitude.dtype)
@@ -66,7 +67,7 @@ def gain_table(
     model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
 ) -> tuple[Any, Any]:
     """Commands -K x, where x are the readings of all sensors, one after another, and K is interpolated linearly between
-    the `times`: gains has the matrices of these times, row by row, one row for each command."""
+    the `times` and constant outside: gains has the matrices at these times, row by row, one row for each command."""
     x = jnp.concatenate([jnp.ravel(r) for r in readings.values()])
     times = jnp.atleast_1d(_gain(parameters, "times"))
     table = jnp.atleast_1d(_gain(parameters, "gains"))
@@ -89,8 +90,8 @@ def pulse_width(
     """Pulses of two opposite PulsedThrusters, for writes = ("plus.start", "plus.width", "minus.start", "minus.width").
 
     The demand is that of `proportional_derivative`, as a share of `full`, the torque or force of a thruster that fires all
-    the time; the pulse lasts this share of the controller's period, and begins with its delay after the sample. While the
-    demand is full, a pulse goes on: its start stays. state: (0, 0, 0, 0), the pulses before.
+    the time; the pulse lasts this share of the controller's period, and begins with its delay after the sample. A pulse that
+    lasted the whole period is lengthened: its start stays. state: (0, 0, 0, 0), start and width of the last pulses.
     """
     _, demand = proportional_derivative(model, t, q, v, state, readings, parameters)
     period, begin = _gain(parameters, "period"), t + _gain(parameters, "delay")
@@ -111,10 +112,10 @@ def pulse_width_pulse_frequency(
     pulse-frequency modulator [Wie 1998, 7.6].
 
     The demand e is that of `proportional_derivative`, as a share of `full`. A filter of first order, with the `gain` (1)
-    and the time constant `lag`, has the input e - u; u is +-1 from where its output reaches +-`on` until it falls below
-    `off`, and at least for `minimum` (0); `thrust` is what a thruster gets while it is on. The filter is computed exactly
-    from sample to sample, and thrusters switch at samples: let the controller sample often. state: (0, 0, 0, 0): output,
-    u, time of the last sample, time at which u changed.
+    and the time constant `lag`, has the input e - u. When its output reaches +-`on`, u becomes +-1, until the size of the
+    output falls below `off`, and at least for `minimum` (0); `thrust` is what a thruster gets while it is on. The filter is
+    computed exactly from sample to sample, and thrusters switch at samples: let the controller sample often. state:
+    (0, 0, 0, 0): output, u, time of the last sample, time at which u changed.
     """
     _, demand = proportional_derivative(model, t, q, v, state, readings, parameters)
     output, u, before, since = state

@@ -63,10 +63,10 @@ def seconds(given: Any, what: str) -> float:
 
 @element
 class Sensor(Element):
-    """Base of the sensors: a class with declared fields and its reading.
+    """Base of the sensors. A sensor declares its fields and defines `reading`.
 
-    With a period, it measures at offset, offset + period, ... and holds the reading, which is the state "<name>.reading":
-    zero before the first. If a controller samples at the same instant, it reads the new one.
+    With a period, it measures at offset, offset + period, ... and holds the reading in the state "<name>.reading", which is
+    zero before the first. A controller that samples at the same instant reads the new one.
     """
 
     draws: ClassVar[int] = 0  # normal numbers that a reading needs if one of the fields in `noises` is not zero
@@ -142,8 +142,8 @@ class Imu(Sensor):
 @element
 class StarTracker(Sensor):
     """The attitude of a body as a quaternion w, x, y, z (4,), from body to world axes. The measured axes are those of the
-    body, turned about its own by the bias plus normal noise, both as small rotation vectors. The sign of the quaternion may
-    be either.
+    body, turned about these axes by the bias plus normal noise, both as small rotation vectors. The quaternion may have
+    either sign.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_sensor("tracker", mbs.StarTracker("lower", noise=(1e-5, 1e-5, 1e-4)))
@@ -176,7 +176,7 @@ class StarTracker(Sensor):
 
 @element
 class Encoder(Sensor):
-    """The coordinates and then the rates of a joint, rounded to a resolution if one is given, with an offset.
+    """The coordinates of a joint, plus a bias and rounded to a resolution if one is given, and then its rates.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_sensor("encoder", mbs.Encoder("elbow", resolution=2 * np.pi / 4096))

@@ -1,4 +1,4 @@
-"""Beams: finite elements of Euler and Bernoulli, reduced to a part."""
+"""Euler-Bernoulli beams: finite elements, reduced to a part."""
 
 from __future__ import annotations
 

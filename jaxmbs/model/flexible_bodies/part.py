@@ -97,8 +97,7 @@ class Part:
         stations: Mapping[str, float] | None = None,
         free: bool = False,
     ) -> Part:
-        """A straight slender beam of Euler and Bernoulli along x, from its root, where the floating frame is, to the node
-        "tip".
+        """A straight slender Euler-Bernoulli beam along x, from its root, where the floating frame is, to the node "tip".
 
         length [m]; mass [kg]; bending: (EI_y, EI_z) [N m²], the stiffness against bending in the planes xz and xy;
         torsion: GJ [N m²]; tension: EA [N], None for 1e4 times the larger bending stiffness over length²; gyration:
@@ -138,8 +137,8 @@ class Part:
         attach: Mapping[str, tuple[float, float]] | None = None,
         stations: Mapping[str, tuple[float, float]] | None = None,
     ) -> Part:
-        """A thin rectangular plate of Kirchhoff in the plane xy, such as a solar panel: x along its length from the root,
-        y across, 0 in the middle.
+        """A thin rectangular Kirchhoff plate in the plane xy, such as a solar panel: x along its length from the root, y
+        across it from the middle.
 
         length, width [m]; mass [kg]; stiffness [N m]: D of the plate against bending, E h³/(12 (1 - poisson²)) of a solid
         one; in its plane the plate is nearly rigid. root: "edge", the edge at x = 0 is rigid and fixed in the floating
@@ -175,8 +174,8 @@ class Part:
         frame: int | Sequence[int] | None = None,
         modes: int = 10,
     ) -> Part:
-        """The part of a finite-element model: constraint modes of its attachments and fixed-interface modes (Craig and
-        Bampton), combined to the modes of the whole.
+        """The part of a finite-element model: constraint modes of its attachments and fixed-interface modes
+        (Craig-Bampton), combined into modes of the whole body.
 
         mass, stiffness: dense, or sparse of SciPy; (6 N, 6 N), for each node three displacements, then three rotations, or
         (3 N, 3 N) of solid elements, which have displacements only. positions (N, 3) [m], of the nodes. attachments: {name:
@@ -184,9 +183,9 @@ class Part:
         rigid plate, whose frame is at their mean position; solid elements need lists of at least three, not on one line.
         stations: further nodes, which move with the body, for shapes, outputs and light things; they add no modes, and a
         list of nodes gives their mean motion. frame: the node, or rigid plate of nodes, that is fixed in the floating frame,
-        whose origin is there; None: none is, the modes are those of the free body and the origin is that of the positions.
-        modes: how many fixed-interface modes to use; the part has these and six for each attachment (less six that are
-        motions of a rigid body, without a frame).
+        whose origin is there; None: no node is fixed, the modes are those of the free body and the origin is that of the
+        positions. modes: how many fixed-interface modes to use; the part has these and six for each attachment (without a
+        frame, less the six motions of the rigid body).
 
         Frequencies and shapes are those of the model with all elements removed from the attachments; static loads there are
         represented exactly. inertia_change, coupling and inertia_curvature take each node's share of a mode's momentum to
@@ -319,7 +318,7 @@ SYMMETRY = 1e-6  # relative to the largest number: what computing the integrals 
 
 
 def _shapes(n: int, N: int) -> dict[str, tuple[int, ...]]:
-    """Of the numbers of a part with n modes and N nodes."""
+    """The shapes of the numbers of a part with n modes and N nodes."""
     return {
         "mass": (), "com": (3,), "inertia": (3, 3), "frequency": (n,), "momentum": (n, 3), "angular_momentum": (n, 3),
         "inertia_change": (n, 3, 3), "coupling": (n, n, 3), "inertia_curvature": (n, n, 3, 3), "positions": (N, 3),
@@ -328,7 +327,7 @@ def _shapes(n: int, N: int) -> dict[str, tuple[int, ...]]:
 
 
 def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Any:
-    """The numbers as an array of their own that cannot be changed, or one float."""
+    """The numbers as a new array that cannot be changed, or as one float."""
     try:
         if np.iscomplexobj(given):
             raise TypeError("they are complex")

@@ -1,4 +1,4 @@
-"""From the mass and stiffness matrices of a mechanism of rigid bodies, in coordinates of its own, to a part."""
+"""Reduces the mass and stiffness matrices of a mechanism of rigid bodies, in its own coordinates, to a part."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def plate(
 
 def assembled(grid: Array, a: float, b: float, rho: float, D: float, poisson: float) -> tuple[Any, Any]:
     """Mass and stiffness (6 N, 6 N) of elements of a by b and mass rho per area between the nodes of a grid. In its plane
-    the plate is a lattice of beams, stiff beside bending."""
+    the plate is a lattice of beams, much stiffer than in bending."""
     m, k = _element(a, b, rho, D, poisson)
     masses, springs, sides = [], [], ((0, 0), (1, 0), (1, 1), (0, 1))
     flat = rho * a * b * np.array([[rod_m[i, k] * rod_m[j, l] for k, l in sides] for i, j in sides])

@@ -1,4 +1,4 @@
-"""From mass and stiffness matrices of a finite-element model to a part with a few modes (Craig and Bampton)."""
+"""Reduces the mass and stiffness matrices of a finite-element model to a part with a few modes (Craig-Bampton)."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def _nodes(name: str, given: Nodes, x: Array, per: int) -> list[int]:
 
 
 def _tied(x: Array, per: int, groups: Iterable[list[int]]) -> tuple[Any, dict[tuple[int, ...], Array]]:
-    """(T, places): all displacements are T times those that remain when each group of nodes is a rigid plate; where the
-    six of each plate are among these."""
+    """(T, places). T: gives all displacements from those that remain when each group of nodes is a rigid plate; places:
+    where the six of each plate are among those that remain."""
     group_of: dict[int, tuple[int, ...]] = {}
     for own in map(tuple, groups):
         for k in own:
@@ -136,7 +136,7 @@ def nodes_of(names: Iterable[str], positions: Any, moved: Sequence[Array]) -> di
 
 
 def of_shapes(M: Any, x: Array, shapes: Array, frequency: Array) -> dict[str, Any]:
-    """The fields of a part with given shapes (6 N or 3 N, n) of unit modal mass, but for those of its nodes."""
+    """The fields of a part with given shapes (6 N or 3 N, n) of unit modal mass, except those of its nodes."""
     N, n = len(x), shapes.shape[1]
     per = shapes.shape[0] // N
     u, p = (y.reshape(N, per, n)[:, :3] for y in (shapes, M @ shapes))
@@ -300,7 +300,7 @@ def _solve(K: Any, right: Array) -> Array:
 
 
 def symmetric(name: str, x: Any) -> Any:
-    """The matrix, made symmetric to the last digit. Raises ModelError if it is not symmetric but for rounding."""
+    """The matrix, made symmetric to the last digit. Raises ModelError if it is asymmetric by more than rounding."""
     m: Any = scipy.sparse.csr_matrix(x) if scipy.sparse.issparse(x) else np.asarray(x)
     if m.ndim != 2 or m.shape[0] != m.shape[1] or not m.shape[0] or m.dtype.kind not in "fiu":
         raise ModelError(

@@ -27,11 +27,11 @@ NONE, TABLE = (0.0,), "coefficients."
 class Coefficients(Element):
     """Aerodynamic coefficients over Mach number, angle of attack, sideslip, and distance from another body.
 
-    Each is one number, or a table with a number for every combination of the breakpoints: those of the first axis that
-    has several vary slowest, in the order mach, alpha, beta, distance. Between breakpoints all are linear, outside they keep
-    the values at the ends. If `smooth`, they are cubic in every axis, and their derivatives are continuous: Hermite's
-    polynomials, with the slopes of parabolas through three breakpoints, and zero at the ends. Between two breakpoints they
-    may then exceed the values at both.
+    Each is one number, or a table with a number for every combination of the breakpoints, in the order mach, alpha, beta,
+    distance: the breakpoints of the first of these vary slowest. Coefficients are linear between breakpoints, and outside
+    they keep the values at the ends. If `smooth`, they are cubic in every axis, and their derivatives are continuous:
+    Hermite polynomials, whose slope at a breakpoint is that of the parabola through it and its neighbours, and zero at the
+    ends. Between two breakpoints they may then exceed the values at both.
 
     In body axes, x forward, y to the right, z down: axial force against x, side force along y, normal force against z; drag
     against the velocity relative to the air, lift across it, in the plane of x and z and upwards where the angle of attack
@@ -174,7 +174,7 @@ class Aerodynamics(Force):
 
 
 def _shares(x: Scalar, points: Sequence[Scalar]) -> list[Scalar]:
-    """How much each breakpoint counts at x: the sum over them, of values there, is linear in between."""
+    """The weight of each breakpoint at x: the sum of the values there with these weights is piecewise linear."""
     n = len(points)
     if n == 1:
         return [known(1.0)]
@@ -194,11 +194,11 @@ def _shares(x: Scalar, points: Sequence[Scalar]) -> list[Scalar]:
 
 
 def _smooth_shares(x: Scalar, points: Sequence[Scalar]) -> list[Scalar]:
-    """How much each breakpoint counts at x: the sum over them, of values there, is Hermite's cubic in each interval."""
+    """The weight of each breakpoint at x: the sum of the values there with these weights is Hermite's cubic."""
     n = len(points)
     shares: list[Scalar] = [known(1.0), *[ZERO] * (n - 1)]
     width = [b - a for a, b in itertools.pairwise(points)]
-    slopes: list[Scalar] = [ZERO] * n  # how much the slope at each breakpoint counts
+    slopes: list[Scalar] = [ZERO] * n  # the weight of the slope at each breakpoint
     for k, h in enumerate(width):
         u = where(x >= points[k], where(x >= points[k + 1], 1.0, (x - points[k]) / h), 0.0)
         risen = u * u * (3.0 - 2.0 * u)

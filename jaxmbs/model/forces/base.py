@@ -140,7 +140,7 @@ class Force(Element):
         raise NotImplementedError
 
     def apply_stored(self, p: Numbers, scene: Scene, loads: Loads) -> None:
-        """Add the part of the loads that has the potential; the scene is at rest, where it usually is the whole."""
+        """Add the part of the loads that follows from the potential: usually the whole, because the scene is at rest."""
         self.apply(p, scene, loads)
 
     @property

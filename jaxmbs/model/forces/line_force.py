@@ -24,7 +24,7 @@ LENGTH, RATE = "length", "rate"
 class LineForce(Line, WithParameters):
     """A user-defined force along the line between two points: of a nonlinear spring or damper, for instance.
 
-    The pull on both ends is the derivative of energy(length), plus pull(length, rate); positive, it draws them together.
+    The pull on both ends is the derivative of energy(length), plus pull(length, rate); a positive pull draws them together.
     The first counts as stored energy, the second as power; either may be left out. A function with an argument
     `parameters` gets the numbers of that field by name. The pull must not jump. If it has corners, pass its switching
     surfaces: functions (length, rate) -> one number, which change sign there. At zero length the line has no direction:

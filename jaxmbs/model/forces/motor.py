@@ -65,8 +65,8 @@ class Motor(Force):
         return profiles.requirements(p)
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
-        """The end of the propellant. What remains of it afterwards is a rounding error, so that the end is no corner
-        again, nor is the motor taken for one with propellant after a sample of a controller that sets its numbers."""
+        """The end of the propellant. What remains afterwards is a rounding error: it makes no second corner, and it is not
+        taken for propellant after a controller has set numbers of the motor."""
         left = p["propellant"]
         if scene.sides:
             return ((where(scene.sides[0], left, -1.0), None),)

@@ -1,4 +1,4 @@
-"""Lag of second order with a limited rate: what drives have in common that follow a command as an oscillator does."""
+"""Lag of second order with a limited rate, for drives that follow a command as an oscillator does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BRAKE = 10.0  # how many times faster than the oscillator the rate nears its lim
 
 
 def acceleration(p: Numbers, wanted: Scalar, now: Scalar, rate: Scalar) -> Scalar:
-    """Of the value `now` towards the one that is wanted, without the limit."""
+    """Acceleration of the value `now` towards the one that is wanted, without the limit."""
     w = p["frequency"]
     return w * w * (wanted - now) - 2 * p["damping_ratio"] * (w * rate)
 

@@ -29,9 +29,9 @@ class Planet(Ground):
     """Gravity of a planet on every body, with zonal harmonics and the gravity gradient within each body, and the ellipsoid
     and the rotation that heights, directions and the air refer to.
 
-    The attraction of a body is that of its potential energy -mu m/d (1 - sum J_n (radius/d)^n P_n(z/d)) at its centre of
-    mass, plus the term of its inertia -mu/2 (tr J - 3 J_dd)/d³ (MacCullagh), so that energy is conserved exactly; of a
-    flexible body, the inertia is that before it deforms. Inside the planet the same formula goes on, and at its centre
+    The attraction of a body follows from its potential energy -mu m/d (1 - sum J_n (radius/d)^n P_n(z/d)) at its centre of
+    mass, plus the term of its inertia -mu/2 (tr J - 3 J_dd)/d³ (MacCullagh), so that energy is conserved exactly; for a
+    flexible body, the inertia is that of the undeformed body. The same formula holds inside the planet; at its centre
     nothing acts. World axes do not rotate; attitude: planet axes at t = 0, z to the north pole and x to the prime meridian.
     `mbs.Earth` makes the earth.
 

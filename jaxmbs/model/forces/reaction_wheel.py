@@ -1,4 +1,4 @@
-"""Flywheels on a body that turn about their axis, and one whose axis turns."""
+"""Flywheels on a body: reaction wheels, and a control moment gyro, whose axis turns."""
 
 from __future__ import annotations
 
@@ -126,13 +126,13 @@ class ReactionWheel(Wheel):
 
 @element
 class ImbalancedWheel(Wheel):
-    """A flywheel on a body whose centre of mass and principal axes are not on its axis, driven by a motor between the two.
+    """A flywheel whose centre of mass and principal axes are not on its axis, driven by a motor between it and its body.
 
     It is a body of its own: `add_force("wheel", ReactionWheel(..., static_imbalance=1e-5))` adds "wheel_rotor" and the joint
     "wheel_spin". The rate of this joint is the speed of the wheel relative to the body; its angle is zero where the centre
     of mass lies on the x axis of the joint. At the speed w, the body feels a force static_imbalance w² and a moment
     dynamic_imbalance w², which turn with the wheel. The mass and the inertia of the body are those with the wheel, as if
-    it were balanced and fixed: what turns is taken from them. Torque, friction and limits are those of a ReactionWheel.
+    it were balanced and fixed: those of the rotor are subtracted. Torque, friction and limits are those of a ReactionWheel.
 
     >>> mech = mbs.Mechanism("satellite", gravity=(0.0, 0.0, 0.0))
     >>> mech.add_body("bus", mass=100.0, inertia=(10.0, 10.0, 5.0))
@@ -182,7 +182,7 @@ class ImbalancedWheel(Wheel):
 
 @element
 class ControlMomentGyro(Force):
-    """A flywheel of constant angular momentum whose axis a gimbal turns.
+    """A flywheel of constant angular momentum, with a gimbal that turns its axis.
 
     The axis of the wheel is `spin` where the angle of the gimbal is zero, and turns about `gimbal`, which is perpendicular
     to it. The rate of the angle is `rate`, limited to `rate_limit`. The body feels the change of the angular momentum;

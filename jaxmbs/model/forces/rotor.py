@@ -22,9 +22,9 @@ class Rotor(Force):
     """A balanced rotor on a body, such as that of a motor, which turns `ratio` times as fast as a joint.
 
     `add_force("motor", Rotor("arm", axis, inertia, ratio, joint="elbow"))` adds a body "motor_rotor" on a joint "motor_spin"
-    and the constraint "motor_gear", a Coupling with the coefficients (0, ratio). The joint then feels the inertia ratio²
-    inertia, and the body the moment of the rotor's acceleration and its gyroscopic moment, which `armature` leaves out. The
-    mass and the inertia of the body are those with the rotor, as if it were fixed.
+    and the constraint "motor_gear", a Coupling with the coefficients (0, ratio). The joint then feels ratio² times the
+    inertia, and the body feels the moment of the rotor's acceleration and its gyroscopic moment, which `armature` leaves
+    out. The mass and the inertia of the body are those with the rotor, as if it were fixed.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("motor", mbs.Rotor("upper", axis=(0, 1, 0), inertia=1e-3, ratio=100.0, joint="elbow"))
@@ -56,7 +56,7 @@ class Rotor(Force):
 
 @element
 class GearedRotor(Force):
-    """The inertia of a Rotor once it is part of a mechanism: about the axis it is that of a body of its own."""
+    """The inertia of a Rotor in a mechanism: the part about the axis belongs to a body of its own."""
 
     body: str = field(Kind.BODY, "", "body that carries it")
     axis: Vector = field(Kind.AXIS, "", "its axis, in body axes", default=(0.0, 0.0, 1.0))

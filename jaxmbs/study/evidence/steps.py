@@ -118,8 +118,8 @@ def _variants(study: Study) -> dict[str, SimulationTable]:
 
 
 def _by_another(study: Study) -> SimulationTable:
-    """The simulation by the first other method that is suitable for the mechanism, with the same steps; where the
-    tolerance is the run's own, only a method that estimates its error."""
+    """The simulation by the first other method that is suitable for the mechanism, with the same steps; if the run has a
+    tolerance, by a method that can control its error."""
     from jaxmbs.simulate.steppers import stepper_for
 
     own = study.simulation
@@ -195,7 +195,7 @@ def _criterion(c: Criterion, verdict: Verdict, summary: Summary, error: float) -
     for x in summary.outputs[c.output].parts():
         margin = c.margin(x)
         near = np.abs(margin) <= error
-        met = c.met(x)  # a value on the bound meets it or not, by its sign
+        met = c.met(x)  # whether a value on the bound meets it depends on the sign of the criterion
         near_met, near_missed = near_met + int(np.sum(near & met)), near_missed + int(np.sum(near & ~met))
     least, most = replace(verdict, met=verdict.met - near_met), replace(verdict, met=verdict.met + near_missed)
     return {

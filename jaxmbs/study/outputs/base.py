@@ -118,9 +118,9 @@ class Output(Described):
         cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalled: Mapping[int, tuple[Any, Scalar]]
     ) -> tuple[list[tuple[Scalar, ...]], dict[int, Any]]:
         """What several outputs of this class measure, each in its scene, as (value, defined) or (value, defined, instant of
-        the value), and new memories. recalled: for some of the outputs, by their places, (what is remembered of earlier
-        times, the extreme so far): they may return the extreme since the last time in place of the present value, and where
-        that is not beyond the extreme so far, a bound that is not beyond it either."""
+        the value), and new memories. recalled: {place of an output: (what it remembers of earlier times, its extreme so
+        far)}. These outputs may return the extreme since the last time in place of the present value; if this is not beyond
+        the extreme so far, any bound that is not beyond it either."""
         return [_measure(output, scene) for output, scene in zip(outputs, scenes, strict=True)], {}
 
     @property

@@ -45,7 +45,7 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
         on_grid = _folded(outputs, carry, found, least, t)
 
         def one(name: str, o: Output) -> Any:
-            # just after an event, only windows that begin with it are updated, and what is found between two times
+            # just after an event, only windows that begin with it and values found between two times are updated
             here = (event == ON_GRID) | ((event == AFTER_JUMP) & o.waits(carry[name])) | (name in least)
             for k in _ending(model):
                 here |= event == k
@@ -167,8 +167,8 @@ def _start(outputs: Mapping[str, Output], dtype: Any) -> dict[str, Any]:
 
 
 def _takers(outputs: Mapping[str, Output]) -> dict[str, list[str]]:
-    """Of the histories whose least value can be found between two times, the names of the outputs that are made of it, by
-    the first output that has the history."""
+    """{the first output with a history: the names of the outputs that are made of the history}, for those whose least value
+    can be found between two times."""
     first = _firsts(outputs)
     found: dict[str, list[str]] = {}
     for name, o in outputs.items():
@@ -185,8 +185,8 @@ def _firsts(outputs: Mapping[str, Output]) -> dict[str, str]:
 
 
 def _at_present(outputs: Mapping[str, Output], takers: Mapping[str, list[str]]) -> set[str]:
-    """The outputs whose value at every time is needed, if the takers of least values are served: all others, those in
-    conditions, and those of which these are made."""
+    """The outputs whose value is needed at every time: all but the takers of least values, those in conditions, and those
+    of which these are made."""
     first, served = _firsts(outputs), {name for names in takers.values() for name in names}
     conditions = {x.output for o in outputs.values() for key in INSTANTS if hasattr(x := getattr(o, key), "output")}
     found = ({*outputs} - served) | (conditions - {TIME})

@@ -37,8 +37,8 @@ def separations(pairs: Sequence[Pair], placements: Sequence[Numbers]) -> list[Se
 
 
 def over_pairs(pairs: Sequence[Pair], rows: Sequence[Any], fn: Callable[[Any, Separated], Any]) -> list[Any]:
-    """fn(row, separated) for each pair and its row, all trees of numbers, in one program for all pairs. Without derivatives;
-    all numbers of the results are of one kind."""
+    """fn(row, separated) for each pair and its row, all trees of numbers, in one program for all pairs. The results have no
+    derivatives, and their numbers are of one dtype."""
     rows = jax.lax.stop_gradient(rows)
     dtype = jnp.result_type(*jax.tree.leaves(rows))
     shapes = list({id(x): x for a, b, _ in pairs for x in (a, b)}.values())

@@ -132,8 +132,8 @@ def _differentiable(gap_at: GapAt, path: Path, found: _Found) -> Scalar:
 @_differentiable.defjvp
 def _changes(gap_at: GapAt, given: tuple[Path, _Found], tangents: tuple[Path, _Found]) -> tuple[Scalar, Scalar]:
     """At a smooth minimum, the change of the gap at its instant. At a kink, as where the nearest point of a rim goes out,
-    the change of the gap at which both slopes meet. At the last gap before all is out, the change of that instant counts
-    too."""
+    the change of the gap at which both slopes meet. At the last gap before the whole body is outside, the change of that
+    instant counts too."""
     path, found = given
     a, b = found.before, found.after
 

@@ -20,9 +20,9 @@ from jaxmbs.study.outputs.path import ZERO, Numbers, Path, point, since
 from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
-AHEAD = 10.0  # steps: a search is made such that it need not be made again for about so many
+AHEAD = 10.0  # steps for which one search should be enough
 SEARCHES = 12  # of one step at most
-SMALL = 0.6  # power of the rounding: the part of the motion in a step by which the least distance may be missed
+SMALL = 0.6  # the least distance is found to within this power of the rounding error times the motion in a step
 UNKNOWN = -1e30  # [m]
 
 
@@ -58,8 +58,8 @@ class Memory(NamedTuple):
 def least_distances(
     pairs: Sequence[Pair], memories: Sequence[Memory], least: Sequence[Scalar]
 ) -> tuple[list[tuple[Scalar, Scalar]], list[Memory]]:
-    """The least distance of each pair since the last time, where it may be less than `least`, the one of all times before;
-    else a lower bound, which is at least that. With each the instant [s], and the new memories.
+    """(for each pair its least distance since the last time, with the instant [s]; the new memories). A distance that cannot
+    be less than `least`, that of all times before, may be replaced by a lower bound, which is not less than `least` either.
 
     The planes between two pieces, fixed to the first body, still separate them when the second body has moved, with a gap
     that has changed by no more than the motion across the planes. As long as no gap can thus have become less than the
@@ -205,7 +205,7 @@ def _crossing(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> tuple[Sc
 
 
 def _bound(shape: Shape, m: Memory, now: Numbers) -> _Bound:
-    """What the last search tells of a placement near that of it."""
+    """What the last search tells of a placement near its own."""
     displacement, turning = _change(shape, m.searched, now)
     moved, planned = displacement.norm(), Vector3(*m.displacement)
     square = planned @ planned

@@ -28,8 +28,8 @@ class Mesh(Shape):
 
     It is cut once into convex pieces that contain it, and the surface of all of them is nowhere farther from it than
     `error`; CoACD chooses the cuts, and both properties are then computed from the triangles. The pieces are kept beside
-    the file, in one whose name has a hash of the content. Needs trimesh and coacd: pip install 'jaxmbs[mesh]'. Refused are
-    meshes that are open, inside out, or of a size that does not fit the body's inertia.
+    the file, in one whose name has a hash of the content. Needs trimesh and coacd: pip install 'jaxmbs[mesh]'. A mesh that
+    is open, inside out, or of a size that does not fit the body's inertia is refused.
 
     >>> from jaxmbs.study.outputs import Mesh
     >>> corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]

@@ -35,10 +35,10 @@ class MotorizationFactor(OfState):
     The standard requires at least 2: "motorization > 2".
 
     All are force elements that act on the joint, which has one degree of freedom. What helps the motion is no resistance; a
-    spring actuator that resists is a spring that resists. Not included are inertia (the standard asks for a factor of 1.1
-    where the frame accelerates, and for 1.25 times what a specified acceleration needs) and torques to be delivered.
-    Undefined while nothing resists. A `Friction` is smooth near rest, where it resists nothing: what holds the joint at the
-    start must be given by another element.
+    spring actuator that resists counts as a spring that resists. Inertia (for which the standard asks for a factor of 1.1
+    where the frame accelerates, and for 1.25 times what a specified acceleration needs) and torques to be delivered are not
+    included. The factor is undefined while nothing resists. A `Friction` is smooth near rest, where it resists nothing: what
+    holds the joint at the start must be given by another element.
 
     >>> from jaxmbs.study.outputs import MotorizationFactor
     >>> MotorizationFactor("hinge", spring_actuators=["coil"], friction=["bearing"], harness=["cable"]).reduce

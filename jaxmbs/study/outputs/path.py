@@ -76,8 +76,8 @@ class Path(NamedTuple):
 
 
 def since(pair: tuple[str, str, Scene], time: Scalar, placed: Numbers, before: Numbers) -> tuple[Path, Numbers, Scalar]:
-    """The path of two bodies since the last `time`, with the placement and the rates of then, up to the scene's time; the
-    rates at its end; and how long it took [s]. If the time is NaN, before the first one, the path is a point."""
+    """The path of two bodies from the last `time`, with its placement and rates `placed` and `before`, to the scene's time;
+    the rates at its end; and how long it took [s]. If the time is NaN, before the first one, the path is a point."""
     here, rate, t = placement(*pair), rates(*pair), jnp.asarray(pair[2].t)
     first = jnp.isnan(time)
     h = jnp.where(first, 0.0, t - jnp.where(first, t, time))

@@ -23,7 +23,7 @@ class Shape(Described):
     body: str = field(Kind.BODY_OR_WORLD, "", "body that carries it")
 
     def pieces(self) -> tuple[Piece, ...]:
-        """Convex pieces, in body axes, that together are the shape or, where this says so, contain it."""
+        """Convex pieces, in body axes, that together are the shape or, if the class says so, contain it."""
         raise NotImplementedError
 
     @functools.cached_property
@@ -98,7 +98,7 @@ class Capsule(Shape):
 
 @element
 class Cone(Shape):
-    """A cone, or with `end_radius` a part of one; its base is about `center`."""
+    """A cone, truncated if it has an `end_radius`; its base is about `center`."""
 
     center: Vector = field(Kind.VECTOR, "m", "centre of its base, in body axes", default=(0.0, 0.0, 0.0))
     axis: Vector = field(Kind.AXIS, "", "from the base to its end, in body axes", default=(1.0, 0.0, 0.0), kw_only=True)

@@ -63,7 +63,7 @@ def files_of(outputs: Mapping[str, Output]) -> dict[str, bytes]:
 
 
 def of_wrong_size(outputs: Mapping[str, Output], model: Model) -> list[Problem]:
-    """Meshes that are so large or so small beside the inertia of their body that their unit must be another."""
+    """Meshes that are so large or so small for the inertia of their body that their unit must be another."""
     problems = []
     for path, mesh in meshes_of(outputs):
         if mesh.body not in model.body_names or not float(mass := get(model, f"{mesh.body}.mass")):

@@ -48,9 +48,9 @@ A_SECOND = SimulationTable(t_end=1.0)  # the simulation of a study that does not
 @dataclass(frozen=True)
 class File:
     """A study as a file. content: its bytes; path: where they were read, None for a study created in Python; catalogue:
-    the classes and functions that the file may name; columns: content of the CSV files with numbers of its mechanism, by
-    name; data: the same for measured values of its dispersions and for meshes of its shapes; parts: the parts of the study
-    that it describes; fault: why no file can hold these parts, "" if this one does."""
+    the classes and functions that the file may name; columns: content of the files with numbers of its mechanism (CSV files
+    and parts of flexible bodies), by name; data: the same for measured values of its dispersions and for meshes of its
+    shapes; parts: the parts of the study that it describes; fault: why no file can hold these parts, "" if this one does."""
 
     content: bytes
     path: Path | None
@@ -253,7 +253,7 @@ class Study:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Content of the other files that the study needs (modules and CSV files), by name."""
+        """Content of the other files that the study needs (modules, CSV files, parts and meshes), by name."""
         return {**self.catalogue.modules, **self.file.columns, **self.data}
 
     @property

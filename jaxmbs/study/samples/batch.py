@@ -36,7 +36,7 @@ Results = dict[str, Any]
 # each device runs its loops on one core: there is one device per core, and no bit of a result may depend on how many
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 GENERATOR = "threefry2x32"  # named here, so that a change of JAX's default does not change results
-_NOISE = 0x6E6F6973  # what gives the key of the noise from that of the study
+_NOISE = 0x6E6F6973  # folded into the key of a study, it gives the key of the noise
 _DRAWN, _APPLIED = 128, 2000  # the programs that draw samples and that apply draws take multiples of these
 # Samples of a block: few, so that a small run occupies all cores (in machine code, larger blocks are no faster);
 # a GPU needs as many as it has threads if each takes all registers that it can: 132 multiprocessors of 256 (an H100)

@@ -240,7 +240,7 @@ def _initial(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarra
     def act(sample: Numbers, change: Callable[[Array], Array]) -> Numbers:
         vector = getattr(sample, field)
         changed = jnp.reshape(change(vector[where]), nominal.shape).astype(vector.dtype)
-        # not `at[...].set`, which no program of a row contains; nor does one contain empty arrays
+        # programs of a row can contain neither `at[...].set` nor empty arrays
         parts = [x for x in (vector[: where.start], changed, vector[where.stop :]) if x.size]
         return replace(sample, **{field: jnp.concatenate(parts)})
 

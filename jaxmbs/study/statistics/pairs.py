@@ -60,7 +60,7 @@ class Differences:
     size: float = 0.0
 
     def interval(self, alpha: float) -> tuple[float, float]:
-        """Of the mean, with the confidence 1 - alpha (Student); NaN for fewer than FEWEST pairs."""
+        """The interval of the mean with the confidence 1 - alpha (Student); NaN for fewer than FEWEST pairs."""
         from scipy.stats import t
 
         if self.count < FEWEST:
@@ -112,7 +112,7 @@ def met_in_one_only(pairs: Parts, met: tuple[Callable[[Any], Any], Callable[[Any
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
-    """McNemar's exact test: probability of so uneven numbers if a and b are met equally often."""
+    """McNemar's exact test: probability of numbers at least this uneven if a and b are met equally often."""
     from scipy.stats import binomtest
 
     return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
@@ -122,8 +122,8 @@ def interval_of_shares(only_a: int, only_b: int, m: int, alpha: float) -> tuple[
     """Interval of the share that b meets minus the share that a meets, of m pairs, of which `only_a` and `only_b` meet a
     condition in one of the two only.
 
-    Bonett and Price's (2012), which Fagerland, Lydersen and Laake (Statistics in Medicine 33, 2014) recommend; it has a
-    width even if the two never differ.
+    It is that of Bonett and Price (2012), which Fagerland, Lydersen and Laake (Statistics in Medicine 33, 2014) recommend,
+    and has a width even if the two never differ.
 
     >>> [round(x, 4) for x in interval_of_shares(5, 20, 1000, 0.05)]
     [0.0048, 0.0251]

@@ -1,8 +1,8 @@
 """What several runs with the same draws show: shares and medians of each, and paired differences from a baseline.
 
 The designs of a trade study are such runs, and so are those that `jaxmbs compare` compares with the first. Every run has
-the same draws sample by sample, so differences are those of pairs of samples. Runs are read one after another, beside the
-baseline: memory grows neither with their number nor with that of their samples.
+the same draws sample by sample, so differences are those of pairs of samples. Runs are read one after another, each together
+with the baseline: memory grows neither with their number nor with that of their samples.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def found_in(
 
 
 def notes(count: int, dependence: str, called: str) -> list[str]:
-    """What the intervals mean, for `count` runs that are called so. dependence: why there are none, "" if there are."""
+    """What the intervals mean, for `count` runs; called: what one is called. dependence: why there are none, or ""."""
     if dependence:
         return [f"no intervals: {dependence}; differences are those of pairs of samples with the same points"]
     shares, changes = (f"{100 * (1 - ALPHA / k):.6g} %" for k in (count, count - 1))
