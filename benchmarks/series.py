@@ -122,10 +122,10 @@ def many_samples(document: Document) -> Figures:
 
 
 SHOWN: dict[str, tuple[str, Callable[[Document], Figures]]] = {  # file: heading, and its figures
-    "amd-epyc-2-cores-cpu": ("Speed beside the peers: AMD EPYC, 2 cores", speeds),
-    "intel-r-xeon-r-processor-2-cores-cpu": ("Speed beside the peers: Intel Xeon, 2 cores", speeds),
+    "amd-epyc-2-cores-cpu": ("Speed compared with the peers: AMD EPYC, 2 cores", speeds),
+    "intel-r-xeon-r-processor-2-cores-cpu": ("Speed compared with the peers: Intel Xeon, 2 cores", speeds),
     "loops": ("Rows of four-bar windows", loops),
-    "separation": ("A separation beside loops over the peers", separation),
+    "separation": ("A separation compared with loops over the peers", separation),
     "within_jax": ("Within programs of JAX: time over that of an outermost call", within_jax),
     "workers": ("A study on several worker processes", workers),
     "rare_failure": ("A rare failure", rare_failure),

@@ -78,7 +78,7 @@ def save_ephemeris(
         said = (
             "has no time zone; pass datetime(..., tzinfo=UTC)"
             if time_system == "UTC"
-            else "has a time zone, which only UTC has"
+            else f"has a time zone, which {time_system} must not have; leave it out"
         )
         raise ModelError(f"{where}: epoch {said}")
     epoch = epoch if epoch.tzinfo is None else epoch.astimezone(UTC).replace(tzinfo=None)

@@ -45,7 +45,8 @@ def quaternion_feedback(
 
     stiffness and damping are one number each, or three, by axis. axes: the torque on the body for a command of 1, three
     numbers for each command, by default the three body axes; more than three commands are those of least norm, fewer those
-    of least squares. For a reaction wheel, whose torque is that on the wheel, the numbers are those of minus its axis; for
+    of least squares. Two must not be parallel, and three or more must not lie in one plane: such commands are not numbers.
+    For a reaction wheel, whose torque is that on the wheel, the numbers are those of minus its axis; for
     a gimbal, thrust times lever.
     """
     attitude, turning = _several(readings, (4, 3), "an attitude (4,) and an angular velocity (3,)")

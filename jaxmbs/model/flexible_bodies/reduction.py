@@ -22,7 +22,7 @@ ALIKE = 1e-12  # relative to both diagonal entries, below which two degrees of f
 MASSLESS = 1e-13  # relative to the masses of the degrees of freedom, below which a motion moves none
 NOT_POSITIVE = (
     "flexible part: the mass matrix is not positive on all motions of the body; check signs, and that attachments have mass "
-    "or are connected to nodes that have"
+    "or are connected to nodes that have mass"
 )
 TIGHT = 1e-8  # of the largest eigenvalue, below which a motion is one of a rigid body
 

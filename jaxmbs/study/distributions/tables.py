@@ -82,7 +82,7 @@ class Empirical(Distribution):
 class Part(Table):
     """One distribution of a mixture."""
 
-    weight: Positive = stated("number > 0", "how often the part is drawn, beside the others")
+    weight: Positive = stated("number > 0", "how often the part is drawn, relative to the others")
     of: Annotated[Normal | TruncatedNormal | Uniform | Lognormal, Field(discriminator="distribution")] = stated(
         "table", "its distribution"
     )

@@ -108,7 +108,7 @@ class Cone(Shape):
 
     def faults(self) -> Iterator[tuple[str, str]]:
         if not self.radius and not self.end_radius:
-            yield "radius", "both radii are zero, and it is a line; give one of them, or use a capsule"
+            yield "radius", "both radii are zero, so the cone is a line; give one of them, or use a capsule"
 
     def pieces(self) -> tuple[Piece, ...]:
         base = np.asarray(self.center, float)

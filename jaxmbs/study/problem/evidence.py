@@ -42,7 +42,7 @@ class EvidenceTable(Table):
     )
     data_pedigree: str = stated("text", "where the data of the model come from", default="")
     verification: str = stated(
-        "text", "how the code and the solution were verified, beside what the run shows", default=""
+        "text", "how the code and the solution were verified, in addition to what the run shows", default=""
     )
     validation: str = stated("text", "how the model compares with tests of the real system", default="")
     input_pedigree: str = stated("text", "where the dispersions come from", default="")

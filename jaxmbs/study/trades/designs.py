@@ -150,7 +150,7 @@ def _as_numbers(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Values]:
     problems = []
     for name, own in values.items():
         if not isinstance(name, str) or not isinstance(own, Mapping):
-            said = f"{name!r}: {own!r} is no design; give each a name and {{parameter: value}}"
+            said = f"{name!r}: {own!r} is not a design; give each a name and {{parameter: value}}"
             problems.append(Problem("designs", said))
             continue
         found[name] = {}
