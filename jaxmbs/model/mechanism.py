@@ -218,7 +218,8 @@ class Mechanism:
         for role, part in given.items():
             if part is not None and (not isinstance(part, Force) or part.role != role):
                 hint = f"; pass {part.__name__}(...)" if isinstance(part, type) or callable(part) else ""
-                raise ModelError(f"set_environment: {role} is {part!r}, which is not an environment element of this kind{hint}")
+                said = f"{role} is {part!r}, which is not an environment element of this kind{hint}"
+                raise ModelError(f"set_environment: {said}")
             if part is not None and role in self._parts.forces:
                 raise ModelError(f"set_environment: there is a force element {role!r} already")
         for role, part in given.items():

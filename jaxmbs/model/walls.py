@@ -30,7 +30,9 @@ class Cone(Solid):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.radius and not self.end_radius:
-            raise ModelError("Cone: radius: both radii are zero, so the cone is a line; give one of them, or use a Capsule")
+            raise ModelError(
+                "Cone: radius: both radii are zero, so the cone is a line; give one of them, or use a Capsule"
+            )
 
     def outlines(self) -> tuple[Outline, ...]:
         if not self.end_radius:
@@ -98,7 +100,8 @@ class Hull(Solid):
         try:
             hull = ConvexHull(points)
         except (QhullError, ValueError) as error:
-            raise ModelError("Hull: points: they lie in one plane, or are fewer than four; give at least four that do not") from error
+            said = "they lie in one plane, or are fewer than four; give at least four that do not"
+            raise ModelError(f"Hull: points: {said}") from error
         corners = points[hull.simplices]
         inwards = np.einsum("ij,ij->i", np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]),
                             hull.equations[:, :3]) < 0  # fmt: skip
