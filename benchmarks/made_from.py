@@ -1,4 +1,4 @@
-"""Which code a saved table was made with: tables carry the commit that made them, and a digest of that code.
+"""Which code a saved table was made with: tables carry the commit that made them, a digest of that code, and the machine.
 
 A table is out of date when a file in its list has changed since it was made, apart from comments and docstrings:
 `python -m benchmarks.made_from` lists such tables, and the release tests fail for them, unless they were measured on a
@@ -112,9 +112,12 @@ def in_words(table: Path) -> str:
 
 
 def keep(path: Path, found: dict[str, Any]) -> None:
-    """Write results as JSON, together with their origin."""
+    """Write results as JSON, together with their origin, and with the machine and the versions unless they have them."""
+    from benchmarks import suite  # which keeps its results by this module
+
+    head = {"made_from": made_from(path)} | ({} if "machine" in found else {"machine": suite.machine()})
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"made_from": made_from(path), **found}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({**head, **found}, indent=1) + "\n", encoding="utf-8")
 
 
 def carried(table: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""python -m benchmarks.page: puts saved results into the tables of the manual's pages."""
+"""python -m benchmarks.page: puts saved results into the tables and sentences of the manual's pages."""
 
 from __future__ import annotations
 
@@ -51,15 +51,26 @@ def rewritten(page: str, rows: Sequence[Sequence[str]], cells: int) -> str:
     return "\n".join(made.get(tuple(x.strip("| ").split(" | ")[:cells]), x) for x in lines) + "\n"
 
 
+def with_memory(page: str, found: dict[str, Any]) -> str:
+    """The page in which the memory that the statistics of very many samples take is that of the saved results."""
+    more = found["peak_MB"] - found["peak_before_MB"]
+    page, times = re.subn(r"\([\d,]+ samples in [\d,]+ MB\)", f"({found['samples']:,} samples in {more:,.0f} MB)", page)
+    assert times == 1
+    return page
+
+
 def pages() -> dict[Path, str]:
-    """The pages with tables of saved results, and their texts with these tables updated."""
-    speed, formulas = DOCS / "performance.md", DOCS / "theory" / "formulas.md"
-    text, theory = speed.read_text(encoding="utf-8"), formulas.read_text(encoding="utf-8")
+    """The pages with saved results, and their texts with these results updated."""
+    speed, formulas, capabilities = DOCS / "performance.md", DOCS / "theory" / "formulas.md", DOCS / "capabilities.md"
+    text, theory, able = (path.read_text(encoding="utf-8") for path in (speed, formulas, capabilities))
     plotted = re.search(r"benchmarks/results/(\S+)\.png", text)  # the page is about one machine, and shows its plot
     assert plotted
     rows = saved(suite.RESULTS / f"{plotted[1]}.json")["rows"]
     sums = solvers.summary(saved(solvers.RESULTS)["problems"])
-    return {speed: rewritten(text, [_speed(row) for row in rows], 4), formulas: rewritten(theory, sums, 1)}
+    return {
+        capabilities: with_memory(able, saved(suite.RESULTS / "many_samples.json")),
+        speed: rewritten(text, [_speed(row) for row in rows], 4), formulas: rewritten(theory, sums, 1),
+    }  # fmt: skip
 
 
 def saved(path: Path) -> dict[str, Any]:

@@ -276,7 +276,8 @@ def benchmarks() -> str:
         kept = json.loads(path.read_text(encoding="utf-8"))
         kept.pop("made_from", None)  # identifies the measured code, for a test, not for readers
         if path.stem in _STATISTICS:
-            out += _STATISTICS[path.stem](kept)
+            machine = kept.pop("machine", None)  # that of early tables is not known
+            out += _STATISTICS[path.stem](kept) + ([f"{_machine(machine)}. {_versions(machine)}\n"] if machine else [])
         if "rows" not in kept or path.stem.startswith("beside-mjx"):  # which the page on GPUs shows
             continue
         if path.stem == "loops":
@@ -284,11 +285,7 @@ def benchmarks() -> str:
             out += ["The last three: a motion of half a second to 1e-6 rad, milliseconds of the processor.\n"]
             continue
         m = kept["machine"]
-        versions = ", ".join(f"{k} {v}" for k, v in m["versions"].items())
-        out += [
-            f"## {m['cpu']}, {m['cores']} cores, {m['device']}\n",
-            f"{m['date']}, Python {m['python']}, {versions}.\n",
-        ]
+        out += [f"## {_machine(m)}\n", f"{_versions(m)}\n"]
         if "peaks" in m:
             out.append(_peaks(m["peaks"]))
         if path.with_suffix(".png").exists():
@@ -305,6 +302,15 @@ def benchmarks() -> str:
     out += ["## Integrators\n", "![Error against evaluations](../../benchmarks/results/work-precision.png)\n"]
     out.append("[Which method](../../jaxmbs/simulate/README.md) explains the picture.\n")
     return "\n".join(out)
+
+
+def _machine(m: dict[str, Any]) -> str:
+    return f"{m['cpu']}, {m['cores']} cores, {m['device']}"
+
+
+def _versions(m: dict[str, Any]) -> str:
+    """The date of a measurement and what was installed."""
+    return f"{m['date']}, Python {m['python']}, {', '.join(f'{k} {v}' for k, v in m['versions'].items())}."
 
 
 def _separation(kept: dict[str, Any]) -> list[str]:

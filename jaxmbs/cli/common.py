@@ -46,7 +46,7 @@ def count(least: int) -> Callable[[str], int]:
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="TOML file of a mechanism or study.")]
 Folder = Annotated[str, typer.Argument(metavar="DIR", help="Folder of a run, or its address: s3://BUCKET/NAME.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Run the Python modules that the file names.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Run the Python modules and FMUs that the file names.")]
 WithPrecision = Annotated[Precision, typer.Option("--precision", help="Precision of the computation.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.")]

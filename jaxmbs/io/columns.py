@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
-from jaxmbs.io.names import file_in
+from jaxmbs.io.names import TRUST, file_in
 from jaxmbs.io.tables import Column
 from jaxmbs.model import ModelError, Part
 
@@ -50,8 +50,8 @@ def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) ->
 
 def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, bytes]:
     """Replace the tables { file, column, factor } in [mechanism] of `data` by columns of files, and the files of flexible
-    bodies by their parts, and return the contents of these files by name. Raises InputError with the path of every key
-    that is wrong."""
+    bodies by their parts and those of FMUs by the FMUs, and return the contents of these files by name. trust: FMUs may be
+    run. Raises InputError with the path of every key that is wrong."""
     contents: dict[str, bytes] = {}
     problems: list[Problem] = []
     for place, key, path in list(_places(data.get("mechanism"), ("mechanism",))):
@@ -65,13 +65,17 @@ def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> d
             problems += error.problems
         except ValueError as error:
             problems.append(Problem(where, str(error)))
-    for place, where in _parts(data.get("mechanism")):
+    mechanism = data.get("mechanism")
+    for place, key, where in (*_named(mechanism, "flexible_bodies", "part"), *_named(mechanism, "fmus", "file")):
         try:
-            source = file_in(folder, place["part"], where, trust)
+            source = file_in(folder, place[key], where, trust)
             contents[source.name] = _content(source)
-            place["part"] = Part.read(contents[source.name], source.name)
+            place[key] = READERS[key](contents[source.name], source.name, trust)
         except InputError as error:
-            problems += error.problems
+            own = (x if x.path == where else Problem(where, f'"{place[key]}" {x}') for x in error.problems)
+            problems += own
+        except ModuleNotFoundError as error:
+            problems.append(Problem(where, str(error)))
         except (ValueError, ModelError) as error:
             problems.append(Problem(where, str(error)))
     if problems:
@@ -79,12 +83,28 @@ def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> d
     return contents
 
 
-def _parts(mechanism: Any) -> Iterator[tuple[Any, str]]:
-    """(table, key) of the flexible bodies that name the file of their part."""
-    tables = mechanism.get("flexible_bodies") if isinstance(mechanism, dict) else None
+def _named(mechanism: Any, kind: str, key: str) -> Iterator[tuple[Any, str, str]]:
+    """(table, key, path of the key) of the tables of this kind that name a file."""
+    tables = mechanism.get(kind) if isinstance(mechanism, dict) else None
     for k, table in enumerate(tables if isinstance(tables, list) else ()):
-        if isinstance(table, dict) and isinstance(table.get("part"), str):
-            yield table, dotted(("mechanism", "flexible_bodies", k, "part"))
+        if isinstance(table, dict) and isinstance(table.get(key), str):
+            yield table, key, dotted(("mechanism", kind, k, key))
+
+
+def _fmu(content: bytes, name: str, trust: bool) -> Any:
+    """The FMU of a file that is trusted."""
+    if not name.endswith(".fmu"):
+        raise ValueError(f'"{name}" is not the name of an FMU, which ends with .fmu')
+    if not trust:
+        raise ValueError(
+            f'the file needs to run the FMU "{name}", which is machine code; if you trust it, pass {TRUST}'
+        )
+    from jaxmbs.io.fmu import Fmu
+
+    return Fmu.read(content, name)
+
+
+READERS = {"part": lambda content, name, trust: Part.read(content, name), "file": _fmu}
 
 
 def _places(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[Any, Any, tuple[str | int, ...]]]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import io
 import math
 import re
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.errors import ModelError, ModelWarning
-from jaxmbs.io.errors import InputError, Problem, choices
+from jaxmbs.io.errors import InputError, Problem, choices, dotted
 from jaxmbs.io.fmu_host import FLOATS, INTEGERS, WORDS, Host, Variable
 from jaxmbs.model.control import Controller
 from jaxmbs.model.control.sensors import seconds
@@ -26,6 +29,7 @@ from jaxmbs.model.given import Number, Vector
 
 Source = str | float | Callable[..., Any]
 ORDER = ("model", "t", "q", "v", "readings")
+SAMPLING = ("period", "offset", "delay")  # the fields of a controller that are not those of its FMU
 COST = (
     "it runs on the host, one row of a batch after another, and what is simulated with it is not one compiled program; it "
     "has no derivatives"
@@ -46,9 +50,10 @@ def from_fmu(
     """Controller that runs the FMU at `path`, which another program has made for co-simulation with FMI 2.0 or 3.0.
 
     period [s]: of its samples and of its communication steps. inputs: {variable: what it is set to}, the name of a sensor,
-    whose reading has as many numbers as the variable, a number, or a function (model, t, q, v, readings) of the motion
-    and of the sensors in `reads`; values are in the unit of the variable. outputs: {variable: parameters that it sets}, the
-    name of a parameter of a force element ("push.thrust"), or a list of names, empty for an output that is only kept.
+    whose reading has as many numbers as the variable ("imu"), or of one number of a reading ("encoder[0]"), a number, or a
+    function (model, t, q, v, readings) of the motion and of the sensors in `reads`; values are in the unit of the variable.
+    outputs: {variable: parameters that it sets}, the name of a parameter of a force element ("push.thrust"), or a list of
+    names, empty for an output that is only kept.
     parameters: {variable: value at the start}, for parameters of the FMU and variables with start values; in the model they
     have the names of the FMU with _ for everything but letters and digits, "box.spring_k" for "spring.k", and are set,
     varied and dispersed like all others. offset, delay [s]: of the Controller; both can be left out.
@@ -64,6 +69,7 @@ def from_fmu(
     An FMU runs machine code: use only those that you trust. It costs a call of the host for every sample and row, and has no
     derivatives, which a ModelWarning says; taking them raises ModelError. Raises InputError for a file that is no FMU, has
     no co-simulation for this system, or lacks a variable of this name, causality and type; ModuleNotFoundError without FMPy.
+    In a file, an FMU is a table [[mechanism.fmus]], which needs trust (`jaxmbs keys mechanism.fmus`).
 
     >>> box = mbs.from_fmu(
     ...     "box.fmu", 0.01, inputs={"angle": lambda model, t, q, v, readings: q[0]}, outputs={"torque": "motor.command"}
@@ -71,69 +77,132 @@ def from_fmu(
     >>> mech.add_controller("box", box)  # doctest: +SKIP
     """
     path = Path(path)
-    where = f"from_fmu {path.name!r}"
-    fmpy, said = _described(path)
-    period = seconds(period, f"{where}: period")
-    given, sources = dict(parameters or {}), dict(inputs or {})
-    faults: list[Problem] = []
-    found = {v.name: v for v in said.modelVariables}
-    variables = [
-        [_variable(found, name, what, faults) for name in names]
-        for what, names in (("input", sources), ("output", outputs), ("parameter", given))
-    ]
-    if faults:
-        raise InputError(faults, path)
-    known: list[list[Variable]] = [[x for x in part if x is not None] for part in variables]
-    writes = {name: [x] if isinstance(x, str) else list(x) for name, x in outputs.items()}
-    numbers = {own: given[name] for own, name in zip(_names(given, where), given, strict=True)}
-    for name, x in zip(given, known[2], strict=True):
-        if np.asarray(given[name]).size != x.size:
-            raise ModelError(f"{where}: the parameter {name!r} is {given[name]!r}; pass {_many(x.size)}")
-    host = Host(fmpy, said, path.resolve(), period, known)
-    fn = _sampled(host, where, sources, writes, list(numbers))
-    sensors = [reads] if isinstance(reads, str) else [*reads]
-    sensors += [x for x in dict.fromkeys(sources.values()) if isinstance(x, str) and x not in sensors]
-    warnings.warn(f"{where}: {COST}", ModelWarning, stacklevel=2)
-    return Controller(
-        fn, period, offset=offset, delay=delay, parameters=numbers, reads=tuple(sensors),
-        state=np.zeros(WORDS + sum(x.size for x in host.outputs)), writes=tuple(p for own in writes.values() for p in own),
-    )  # fmt: skip
-
-
-def _described(path: Path) -> tuple[Any, Any]:
-    """(FMPy, the description of an FMU)."""
-    try:
-        fmpy = importlib.import_module("fmpy")
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("FMUs need FMPy: pip install 'jaxmbs[fmu]'") from error
     if not path.is_file():
         raise InputError(Problem("", "cannot be read: there is no such file"), path)
+    where = f"from_fmu {path.name!r}"
     try:
-        with path.open("rb") as file:
-            said = fmpy.read_model_description(file)
-            there = {x.split("/")[1] for x in zipfile.ZipFile(file).namelist() if re.match("binaries/[^/]+/[^/]+$", x)}
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise InputError(Problem("", f"is not an FMU: {error}"), path) from None
-    except Exception as error:  # of the XML reader, and of FMPy's own checks
-        raise InputError(Problem("modelDescription.xml", str(error)), path) from None
-    if said.fmiMajorVersion not in (2, 3):
-        raise InputError(Problem("", f"is of FMI {said.fmiVersion}, but 2.0 and 3.0 can be used"), path)
-    if said.coSimulation is None:
-        raise InputError(
-            Problem("", "has no co-simulation; export it for co-simulation, with its own integrator"), path
-        )
-    if not there & {fmpy.platform, fmpy.platform_tuple}:
-        raise InputError(
-            Problem("", f"is not for {fmpy.platform_tuple}, but for {', '.join(sorted(there)) or 'none'}"), path
-        )
-    return fmpy, said
+        made = Fmu.read(path.read_bytes(), path.name).controller(
+            where, period, inputs=inputs or {}, outputs=outputs, parameters=parameters or {}, reads=reads,
+            offset=offset, delay=delay,
+        )  # fmt: skip
+    except InputError as error:
+        raise InputError(error.problems, path) from None
+    warnings.warn(f"{where}: {COST}", ModelWarning, stacklevel=2)
+    return made
+
+
+@dataclass(frozen=True)
+class Fmu:
+    """An FMU that was read. name, content: of its file; description: that of FMPy; fmpy: the module."""
+
+    name: str
+    content: bytes = field(repr=False)
+    description: Any = field(repr=False, compare=False)
+    fmpy: Any = field(repr=False, compare=False)
+
+    @classmethod
+    def read(cls, content: bytes, name: str) -> Fmu:
+        """The FMU with the content of a file of this name. Raises InputError if it is none that can be used, and
+        ModuleNotFoundError without FMPy."""
+        try:
+            fmpy = importlib.import_module("fmpy")
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError("FMUs need FMPy: pip install 'jaxmbs[fmu]'") from error
+        try:
+            said = fmpy.read_model_description(io.BytesIO(content))
+            files = zipfile.ZipFile(io.BytesIO(content)).namelist()
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise InputError(Problem("", f"is not an FMU: {error}")) from None
+        except Exception as error:  # of the XML reader, and of FMPy's own checks
+            raise InputError(Problem("modelDescription.xml", str(error))) from None
+        there = {x.split("/")[1] for x in files if re.match("binaries/[^/]+/[^/]+$", x)}
+        if said.fmiMajorVersion not in (2, 3):
+            raise InputError(Problem("", f"is of FMI {said.fmiVersion}, but 2.0 and 3.0 can be used"))
+        if said.coSimulation is None:
+            raise InputError(Problem("", "has no co-simulation; export it for co-simulation, with its own integrator"))
+        if not there & {fmpy.platform, fmpy.platform_tuple}:
+            raise InputError(
+                Problem("", f"is not for {fmpy.platform_tuple}, but for {', '.join(sorted(there)) or 'none'}")
+            )
+        return cls(name, content, said, fmpy)
+
+    def controller(
+        self, where: str, period: float, *, inputs: Mapping[str, Source], outputs: Mapping[str, str | Sequence[str]],
+        parameters: Mapping[str, Number | Vector], reads: str | Sequence[str] = (), offset: Number = 0.0,
+        delay: Number = 0.0,
+    ) -> Controller:  # fmt: skip
+        """The controller that is this FMU, as `from_fmu` says; where: the beginning of messages."""
+        period = seconds(period, f"{where}: period")
+        faults: list[Problem] = []
+        found = {v.name: v for v in self.description.modelVariables}
+        variables = [
+            [_variable(found, name, what, faults) for name in names]
+            for what, names in (("input", inputs), ("output", outputs), ("parameter", parameters))
+        ]
+        if faults:
+            raise InputError(faults)
+        known: list[list[Variable]] = [[x for x in part if x is not None] for part in variables]
+        writes = {name: (x,) if isinstance(x, str) else tuple(x) for name, x in outputs.items()}
+        numbers = {own: parameters[name] for own, name in zip(_names(parameters, where), parameters, strict=True)}
+        for name, x in zip(parameters, known[2], strict=True):
+            if np.asarray(parameters[name]).size != x.size:
+                raise ModelError(f"{where}: the parameter {name!r} is {parameters[name]!r}; pass {_many(x.size)}")
+        sources = tuple((name, _source(x, f"{where}: the input {name!r}")) for name, x in inputs.items())
+        host = Host(self.fmpy, self.description, self.name, self.content, period, known)
+        sensors = [reads] if isinstance(reads, str) else [*reads]
+        named = dict.fromkeys(x.sensor for _, x in sources if isinstance(x, Reading))
+        sensors += [x for x in named if x not in sensors]
+        pairs = tuple(zip(parameters, numbers, strict=True))
+        return Controller(
+            Law(self, where, period, sources, tuple(writes.items()), pairs, host), period, offset=offset, delay=delay,
+            parameters=numbers, state=np.zeros(WORDS + sum(x.size for x in host.outputs)), reads=tuple(sensors),
+            writes=tuple(p for own in writes.values() for p in own),
+        )  # fmt: skip
+
+
+class Reading(NamedTuple):
+    """The reading of a sensor, or one number of it."""
+
+    sensor: str
+    component: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Reading:
+        """That which a text names: "encoder", "encoder[1]"."""
+        said = re.fullmatch(r"(.+)\[(\d+)\]", text)
+        return cls(said[1], int(said[2])) if said else cls(text)
+
+    def __str__(self) -> str:
+        return self.sensor if self.component is None else f"{self.sensor}[{self.component}]"
+
+    def value(self, readings: Mapping[str, Any], size: int, where: str) -> Any:
+        """It as an array (size,), from the readings of all sensors."""
+        whole = jnp.ravel(readings[self.sensor])
+        found = whole if self.component is None else whole[self.component : self.component + 1]
+        if found.size != size:
+            one = f", or one of them, such as '{self.sensor}[0]'" if size == 1 else ""
+            raise ModelError(
+                f"{where} takes {_many(size)} and is {str(self)!r}, but the reading of {self.sensor!r} has "
+                f"{_many(whole.size)}; pass one that fits{one}"
+            )
+        return found
+
+
+def _source(given: Any, where: str) -> Reading | float | Callable[..., Any]:
+    if isinstance(given, str):
+        return Reading.of(given)
+    if callable(given):
+        check_arguments(given, where, ORDER)
+    elif not isinstance(given, (int, float)):
+        raise ModelError(f"{where} is {given!r}; pass a function, a number or the name of a sensor")
+    return given
 
 
 def _variable(found: Mapping[str, Any], name: str, causality: str, faults: list[Problem]) -> Variable | None:
     """A variable with this causality; otherwise None, and one more fault."""
 
     def fault(text: str) -> None:
-        faults.append(Problem(f"{causality}s.{name}", text))
+        faults.append(Problem(dotted((f"{causality}s", name)), text))
 
     if name not in found:
         return fault(f"there is no such variable; {choices(name, _with(found, causality), f'{causality}s')}")
@@ -173,52 +242,57 @@ def _many(size: int) -> str:
     return "one number" if size == 1 else f"{size} numbers"
 
 
-def _sampled(
-    host: Host, where: str, sources: Mapping[str, Source], writes: Mapping[str, list[str]], numbers: list[str]
-) -> Callable[..., Any]:
-    """The function of the controller."""
-    for name, source in sources.items():
-        if callable(source):
-            check_arguments(source, f"{where}: the input {name!r}", ORDER)
-        elif not isinstance(source, (str, int, float)):
-            raise ModelError(
-                f"{where}: the input {name!r} is {source!r}; pass a function, a number or the name of a sensor"
-            )
-    many = sum(x.size for x in host.outputs)
+@dataclass(frozen=True)
+class Law:
+    """The function of a controller that is an FMU. Two are equal if they compute the same.
 
-    def plain(t: Any, name: Any, inputs: Any, values: Any) -> Any:
-        shapes = jax.ShapeDtypeStruct((WORDS,), t.dtype), jax.ShapeDtypeStruct((many,), t.dtype)
-        return jax.pure_callback(host, shapes, t, name, inputs, values, vmap_method="broadcast_all")
+    where: the beginning of messages; sources: by input; writes: the parameters that each output sets; names: (name in the
+    FMU, name in the model) of the parameters.
+    """
 
-    def refuse(primals: Any, tangents: Any) -> Any:
-        raise ModelError(
-            f"{where}: an FMU has no derivatives; differentiate a motion without it, or use finite differences"
-        )
+    fmu: Fmu
+    where: str = field(compare=False)
+    period: float
+    sources: tuple[tuple[str, Reading | float | Callable[..., Any]], ...]
+    writes: tuple[tuple[str, tuple[str, ...]], ...]
+    names: tuple[tuple[str, str], ...]
+    host: Host = field(compare=False, repr=False)
 
-    called = jax.custom_jvp(plain)
-    called.defjvp(refuse)
-
-    def fn(model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Any) -> Any:
+    def __call__(self, model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Any) -> Any:
         dtype = state.dtype
         given = []
-        for x in host.inputs:
-            source = sources[x.name]
-            value = readings[source] if isinstance(source, str) else source
+        for x, (name, source) in zip(self.host.inputs, self.sources, strict=True):
+            where, shape = f"{self.where}: the input {name!r}", (x.size,) if x.size > 1 else ()
+            value = source.value(readings, x.size, where) if isinstance(source, Reading) else source
             exact = value if callable(value) else lambda *_, value=value: value
-            shape = (x.size,) if x.size > 1 else ()
-            seen = evaluated(lambda *a, f=exact, s=shape: _one(f(*a), s), f"{where}: the input {x.name!r}", shape, dtype,
-                             model, t, q, v, readings)  # fmt: skip
+            seen = evaluated(lambda *a, f=exact, s=shape: _one(f(*a), s), where, shape, dtype, model, t, q, v, readings)
             given.append(jnp.ravel(seen))
-        values = [jnp.ravel(jnp.asarray(parameters[name], dtype)) for name in numbers]
-        name, found = called(jnp.asarray(t, dtype), state[:WORDS], _row(given, dtype), _row(values, dtype))
+        values = [jnp.ravel(jnp.asarray(parameters[own], dtype)) for _, own in self.names]
+        name, found = self._called(jnp.asarray(t, dtype), state[:WORDS], _row(given, dtype), _row(values, dtype))
         commands, at = {}, 0
-        for x in host.outputs:
-            own = found[at : at + x.size]
+        for x, (_, own) in zip(self.host.outputs, self.writes, strict=True):
+            part = found[at : at + x.size]
             at += x.size
-            commands.update(dict.fromkeys(writes[x.name], own if x.size > 1 else own[0]))
+            commands.update(dict.fromkeys(own, part if x.size > 1 else part[0]))
         return jnp.concatenate([name, found]), commands
 
-    return fn
+    @functools.cached_property
+    def _called(self) -> Callable[..., Any]:
+        """The call of the host, which has no derivatives."""
+        many = sum(x.size for x in self.host.outputs)
+
+        def plain(t: Any, name: Any, inputs: Any, values: Any) -> Any:
+            shapes = jax.ShapeDtypeStruct((WORDS,), t.dtype), jax.ShapeDtypeStruct((many,), t.dtype)
+            return jax.pure_callback(self.host, shapes, t, name, inputs, values, vmap_method="broadcast_all")
+
+        def refuse(primals: Any, tangents: Any) -> Any:
+            raise ModelError(
+                f"{self.where}: an FMU has no derivatives; differentiate a motion without it, or use finite differences"
+            )
+
+        called = jax.custom_jvp(plain)
+        called.defjvp(refuse)
+        return called
 
 
 def _one(value: Any, shape: tuple[int, ...]) -> Any:

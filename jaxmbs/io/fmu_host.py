@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import shutil
 import tempfile
 import threading
@@ -54,8 +55,10 @@ class Host:
     the states are kept in their serialized form, or in instances where the FMU cannot do this, and what is no longer there
     is computed again from the start."""
 
-    def __init__(self, fmpy: Any, said: Any, path: Path, period: float, variables: Sequence[Sequence[Variable]]):
-        self.fmpy, self.said, self.path, self.period = fmpy, said, path, period
+    def __init__(
+        self, fmpy: Any, said: Any, name: str, content: bytes, period: float, variables: Sequence[Sequence[Variable]]
+    ):  # fmt: skip
+        self.fmpy, self.said, self.name, self.content, self.period = fmpy, said, name, content, period
         self.inputs, self.outputs, self.parameters = variables
         self.lock = threading.RLock()
         self.samples: OrderedDict[bytes, Kept] = OrderedDict()
@@ -97,7 +100,7 @@ class Host:
     def _complain(self, text: str) -> None:
         if text not in self.complaints:
             self.complaints.add(text)
-            warnings.warn(f"FMU {self.path.name!r}: {text}", ModelWarning, stacklevel=2)
+            warnings.warn(f"FMU {self.name!r}: {text}", ModelWarning, stacklevel=2)
 
     def _sample(self, t: float, name: Any, inputs: Any, values: Any, near: float) -> bytes | None:
         """The state after a sample; None if none is due."""
@@ -112,7 +115,7 @@ class Host:
                 return None
             if count < of.periods:
                 raise ModelError(
-                    f"FMU {self.path.name!r}: it was sampled up to {of.start + of.periods * self.period:g} s and cannot go "
+                    f"FMU {self.name!r}: it was sampled up to {of.start + of.periods * self.period:g} s and cannot go "
                     f"back to {t:g} s; begin with its state at zero"
                 )
             made = Kept(before, of.start, count, inputs.tobytes(), b"", b"")
@@ -127,7 +130,7 @@ class Host:
     def _kept(self, key: bytes) -> Kept:
         if key not in self.samples:
             raise ModelError(
-                f"FMU {self.path.name!r}: a state of it is named that is not kept, of another process or another FMU, or of "
+                f"FMU {self.name!r}: a state of it is named that is not kept, of another process or another FMU, or of "
                 f"more than {SAMPLES} samples ago; begin with its state at zero"
             )
         self.samples.move_to_end(key)
@@ -184,7 +187,7 @@ class Host:
         if self.folder is None:
             self.folder = Path(tempfile.mkdtemp(prefix="jaxmbs-fmu-"))
             weakref.finalize(self, _left, self.live, self.folder)
-            self.fmpy.extract(str(self.path), str(self.folder))
+            self.fmpy.extract(io.BytesIO(self.content), str(self.folder))
         version = self.said.fmiMajorVersion
         kind = self.fmpy.fmi3.FMU3Slave if version > 2 else self.fmpy.fmi2.FMU2Slave
         identifier = self.said.coSimulation.modelIdentifier
@@ -197,7 +200,7 @@ class Host:
             )
             unit.instantiate()
         except Exception as error:
-            raise ModelError(f"FMU {self.path.name!r}: it cannot be instantiated: {error}") from None
+            raise ModelError(f"FMU {self.name!r}: it cannot be instantiated: {error}") from None
         return unit
 
     @contextlib.contextmanager

@@ -32,18 +32,22 @@ class Made(Table):
 
 
 @functools.cache
-def table_of(cls: type, known: Classes, further: Classes = (), base: type[Made] = Made, typed: bool = True) -> Any:
+def table_of(
+    cls: type, known: Classes, further: Classes = (), base: type[Made] = Made, typed: bool = True,
+    only: tuple[str, ...] = (),
+) -> Any:  # fmt: skip
     """Table of a class, with the keys `type` (its name in snake case, if typed), the fields of the `further` classes,
     and its own fields.
 
-    known: the classes that parts may have; base: base class of the table. Defaults, kinds, units and documentation are
+    known: the classes that parts may have; base: base class of the table; only: the names of the fields that are keys, by
+    default all. Defaults, kinds, units and documentation are
     those of the declarations.
     """
     fields: dict[str, Any] = {}
     if typed:
         name = type_name(cls)
         fields["type"] = (Literal[name], stated("word", "names the type"))
-    for d in (d for c in (*further, cls) for d in declared(c)):
+    for d in (d for c in (*further, cls) for d in declared(c) if not only or d.name in only):
         if d.kind is Kind.ARRAYS:  # optional: the table of a file has a key for them, or for their source, or none
             continue
         if d.key in fields or d.key in base.model_fields:

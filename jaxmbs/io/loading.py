@@ -20,13 +20,13 @@ GROUP = "jaxmbs.formats"  # entry points of packages: functions (path, **options
 def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
     """Model of a file: the [mechanism] of a TOML file, a URDF, an MJCF, a USD, or a file that an installed package reads.
 
-    trust: run the Python modules that a TOML file names in `modules`, which define its own elements, and read files
-    that a file names in other folders. Without it, a TOML file with modules and an MJCF file that names files in other
-    folders are refused, and TOML and URDF files are read without meshes in other folders (except those of the URDF's
-    ROS package). Everything else in a TOML file (dispersions, outputs, ...) is ignored. options: those of `from_urdf`,
-    `from_mjcf` and `from_usd`. A package reads files such as *.sdf with a function (path, **options) -> Model, the entry
-    point "sdf" of the group "jaxmbs.formats"; it receives `options` and `trust`. Raises InputError (a ModelError): one
-    line for every fault, with the path of its key.
+    trust: run the Python modules that a TOML file names in `modules`, which define its own elements, and its FMUs, and
+    read files that a file names in other folders. Without it, a TOML file with modules or FMUs and an MJCF file that
+    names files in other folders are refused, and TOML and URDF files are read without meshes in other folders (except
+    those of the URDF's ROS package). Everything else in a TOML file (dispersions, outputs, ...) is ignored. options:
+    those of `from_urdf`, `from_mjcf` and `from_usd`. A package reads files such as *.sdf with a function (path,
+    **options) -> Model, the entry point "sdf" of the group "jaxmbs.formats"; it receives `options` and `trust`. Raises
+    InputError (a ModelError): one line for every fault, with the path of its key.
 
     >>> mbs.load("examples/stage_separation.toml")  # doctest: +SKIP
     <Model 'stage separation': 2 bodies (stage, payload), nq = 14, nv = 12>

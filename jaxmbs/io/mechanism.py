@@ -1,18 +1,33 @@
-"""The [mechanism] of a file: one table per body, joint, loop, force element, constraint, sensor, controller, event and
-visual; their model."""
+"""The [mechanism] of a file: one table per body, joint, loop, force element, constraint, sensor, controller, FMU, event
+and visual; their model."""
 
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import PlainValidator, create_model
+from pydantic import BeforeValidator, PlainValidator, create_model
 
+from jaxmbs.errors import ModelWarning
 from jaxmbs.io.errors import InputError, Problem, dotted
+from jaxmbs.io.fmu import COST, SAMPLING, Fmu
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
-from jaxmbs.io.tables import Count, Matrix, Name, Names, Number, Numbers, Positive, Table, stated
+from jaxmbs.io.tables import (
+    Count,
+    Matrix,
+    Name,
+    Names,
+    Number,
+    NumberOrList,
+    Numbers,
+    Positive,
+    Table,
+    is_number,
+    stated,
+)  # fmt: skip
 from jaxmbs.model import ModelError, Part
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
@@ -31,6 +46,31 @@ def _part(x: Any) -> Part:
     if not isinstance(x, Part):
         raise ValueError(f"needs the name of a file, got {x!r}")
     return x
+
+
+def _fmu(x: Any) -> Fmu:
+    if not isinstance(x, Fmu):
+        raise ValueError(f"needs the name of a file, got {x!r}")
+    return x
+
+
+def _fmu_input(x: Any) -> float | str:
+    if isinstance(x, str) and x:
+        return x
+    if not is_number(x):
+        raise ValueError(f'needs a number or a sensor, such as "imu" or "encoder[0]", got {x!r}')
+    return float(x)
+
+
+def _fmu_output(x: Any) -> tuple[str, ...]:
+    names = [x] if isinstance(x, str) else x
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f'needs the parameters that it sets, such as "push.thrust", or a list of them, got {x!r}')
+    return tuple(names)
+
+
+FmuInput = Annotated[float | str, BeforeValidator(_fmu_input)]
+FmuOutput = Annotated[tuple[str, ...], BeforeValidator(_fmu_output, json_schema_input_type=str | list[str])]
 
 
 class Named(Made):
@@ -160,6 +200,32 @@ class ControllerTable(Named):
         mech.add_controller(self.name, replace(self.build(), state=self.state and list(self.state)))
 
 
+class FmuTable(Named):
+    """An FMU of another program as a controller that samples: the file is run, with --trust only."""
+
+    file: Annotated[Fmu, PlainValidator(_fmu, json_schema_input_type=str)] = stated(
+        "file name", "the FMU, beside this file; for co-simulation, of FMI 2.0 or 3.0"
+    )
+    inputs: dict[str, FmuInput] = stated(
+        "table", 'by variable of the FMU: a number, a sensor, or one number of its reading, "encoder[0]"', default=dict
+    )
+    outputs: dict[str, FmuOutput] = stated(
+        "table",
+        "by variable of the FMU: the parameters of force elements that it sets, a name or a list, possibly empty",
+    )
+    parameters: dict[str, NumberOrList] = stated(
+        "table",
+        "by variable of the FMU: its value at the start; its parameter NAME.VARIABLE has _ for dots",
+        default=dict,
+    )
+
+    def add(self, mech: Mechanism) -> None:
+        given = {key: getattr(self, key) for key in ("inputs", "outputs", "parameters", *SAMPLING)}
+        where = f"the FMU {self.file.name!r}"
+        mech.add_controller(self.name, self.file.controller(where, **given))
+        warnings.warn(f"{where}: {COST}", ModelWarning, stacklevel=2)
+
+
 def _fields(x: Any) -> dict[str, Any]:
     return {d.name: getattr(x, d.name) for d in declared(type(x))}
 
@@ -206,6 +272,9 @@ class MechanismBase(Made):
             for i, table in enumerate(getattr(self, kind)):
                 try:
                     table.add(mech)
+                except InputError as error:
+                    own = dotted(("mechanism", kind, i))
+                    faults += [Problem(f"{own}.{x.path}" if x.path else own, x.message) for x in error.problems]
                 except ModelError as error:
                     faults.append(Problem(dotted(("mechanism", kind, i)), str(error)))
         if faults:
@@ -217,7 +286,8 @@ class MechanismBase(Made):
 
 
 ELEMENTS = (
-    "bodies", "flexible_bodies", "joints", "loops", "forces", "constraints", "sensors", "controllers", "events", "visuals",
+    "bodies", "flexible_bodies", "joints", "loops", "forces", "constraints", "sensors", "controllers", "fmus",
+    "events", "visuals",
 )  # fmt: skip
 
 
@@ -248,6 +318,10 @@ def mechanism_table(known: Classes) -> Any:
         constraints=some(any_of((Constraint, FunctionConstraint), known, base=ConstraintTable), "constraint elements"),
         sensors=some(any_of(Sensor, known, base=SensorTable), "what controllers read"),
         controllers=some(table_of(Controller, known, base=ControllerTable, typed=False), "controllers that sample"),
+        fmus=some(
+            table_of(Controller, known, base=FmuTable, typed=False, only=SAMPLING),
+            "FMUs of other programs, as controllers",
+        ),
         events=some(event, "what happens in a run"),
         visuals=some(table_of(Visual, known, base=VisualTable, typed=False), "shapes of bodies, for pictures only"),
     )

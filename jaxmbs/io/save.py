@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxmbs.errors import ModelError
 from jaxmbs.io.catalogue import GROUP, Classes, Place, places
+from jaxmbs.io.fmu import SAMPLING, Fmu, Law, Reading
 from jaxmbs.model import Model
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.control import Controller
@@ -38,8 +39,8 @@ def save(model: Model, path: str | Path, modules: Iterable[str | Path | ModuleTy
     unpinned are pinned again if they are 0 or +-1. Functions (General, Holonomic, External, ...) and user-defined
     classes are written by name if an installed package provides them as entry points of the group "jaxmbs.elements" (a
     function, or a module that defines it), if they come from a file that named their module, or if `modules` names the
-    Python files that define them. These Python files are written next to the TOML file, and are run only for readers
-    who trust it (`mbs.load(path, trust=True)`). Raises ModelError, before anything is written, with a list of
+    Python files that define them. These Python files, and FMUs, are written next to the TOML file, and are run only for
+    readers who trust it (`mbs.load(path, trust=True)`). Raises ModelError, before anything is written, with a list of
     everything that a file cannot contain: other functions and classes, and batches.
 
     >>> model = mbs.library.double_pendulum(mass_2=0.1 + 0.2).build()
@@ -50,7 +51,7 @@ def save(model: Model, path: str | Path, modules: Iterable[str | Path | ModuleTy
     writer = Writer(model, modules)
     mechanism = writer.mechanism()
     above = {"modules": list(writer.modules)} if writer.modules else {}
-    write(Path(path), toml_text({**above, "mechanism": mechanism}).encode(), writer.modules)
+    write(Path(path), toml_text({**above, "mechanism": mechanism}).encode(), writer.files)
 
 
 def write(path: Path, content: bytes, files: Mapping[str, bytes]) -> None:
@@ -71,14 +72,20 @@ def batches(model: Model) -> list[str]:
 
 
 class Writer:
-    """Builds the tables and collects `modules`: {name: content} of the files that must be next to the file of the
-    tables."""
+    """Builds the tables and collects what must be next to their file, by name: `modules` (the content of these files), and
+    `fmus`."""
 
     def __init__(self, model: Model, modules: Iterable[str | Path | ModuleType] = (), more: Classes = ()):
         self.model, self.faults, self.nameless = model, [], False
         self.modules: dict[str, bytes] = {}
+        self.fmus: dict[str, Fmu] = {}
         self.faults += [f"parameter {name!r} is a batch; save one instance" for name in batches(model)]
         self.places = places(modules) | {id(c): Place(type_name(c)) for c in more}
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The content of all files that must be there."""
+        return {**self.modules, **{name: x.content for name, x in self.fmus.items()}}
 
     def mechanism(self) -> Table:
         """The [mechanism] table; raises ModelError if anything cannot be written in a file."""
@@ -105,7 +112,9 @@ class Writer:
         for held in (f"{x.name}.reading" for x in s.sensors if x.element.period is not None):
             if any(self.values.components(held)):
                 self.faults.append(f"the last reading of a sensor has no key in a file: {held!r}")
-        out["controllers"] = [self._controller(x.name, x.fixed) for x in s.controllers]
+        others = [x for x in s.controllers if isinstance(x.fixed.fn, Law)]
+        out["controllers"] = [self._controller(x.name, x.fixed) for x in s.controllers if x not in others]
+        out["fmus"] = [self._fmu(x.name, x.fixed) for x in others]
         out["events"] = [self._event(e) for e in s.events]
         out["visuals"] = [plain(x) for x in s.visuals]
         self.check()
@@ -139,11 +148,7 @@ class Writer:
         where = f"controller {name!r}"
         own = {"name": self._names(name), **self._of(x, f"{name}.")}
         self._functions(x, where)
-        waiting = f"{name}.commands"
-        if waiting in self.model.structure.table and self.values.components(waiting)[-1] != 0:
-            self.faults.append(
-                f"{where} has commands that wait for its delay, for which a file has no key: {waiting!r}"
-            )
+        self._waiting(name, where)
         if isinstance(x.state, Layout) and x.state.size:
             own["state"] = [float(v) for v in self.values.components(f"{name}.state")]
             if x.state != Layout.of(np.zeros(len(own["state"]))):
@@ -151,6 +156,37 @@ class Writer:
                     f"{where} has a state with the shapes {x.state}; in a file it is one list of numbers, as state=[1.0] is"
                 )
         return own
+
+    def _waiting(self, name: str, where: str) -> None:
+        """Note commands of a controller that wait for its delay."""
+        waiting = f"{name}.commands"
+        if waiting in self.model.structure.table and self.values.components(waiting)[-1] != 0:
+            self.faults.append(
+                f"{where} has commands that wait for its delay, for which a file has no key: {waiting!r}"
+            )
+
+    def _fmu(self, name: str, x: Controller) -> Table:
+        """The table of a controller that is an FMU."""
+        law, where, given = x.fn, f"controller {name!r}", self._of(x, f"{name}.")
+        assert isinstance(law, Law)
+        own = {"name": self._names(name), "file": law.fmu.name, **{k: y for k, y in given.items() if k in SAMPLING}}
+        self._waiting(name, where)
+        if any(self.values.components(f"{name}.state")):
+            self.faults.append(f"{where} has a state of an FMU that has begun, for which a file has no key")
+        if self.fmus.setdefault(law.fmu.name, law.fmu) != law.fmu:
+            self.faults.append(f"{where} is a different {law.fmu.name} than another one; rename one of the two files")
+        for variable, source in law.sources:
+            if callable(source):
+                self.faults.append(
+                    f"{where} is an FMU whose input {variable!r} is a function; a file can name a sensor instead"
+                )
+        inputs = {k: str(y) if isinstance(y, Reading) else y for k, y in law.sources if not callable(y)}
+        numbers = given.get("parameters", {})
+        rest = {
+            "inputs": inputs, "outputs": {k: y[0] if len(y) == 1 else list(y) for k, y in law.writes},
+            "parameters": {k: numbers[y] for k, y in law.names},
+        }  # fmt: skip
+        return own | {key: y for key, y in rest.items() if y or key == "outputs"}
 
     def _event(self, e: Any) -> Table:
         prefix, where = f"{e.name}.", f"event {e.name!r}"

@@ -63,12 +63,13 @@ def _error(kind: Any, message: str, loc: tuple[Any, ...], value: Any, context: d
 
 
 def _numbers(value: Any, n: int) -> tuple[float, ...]:
-    if not isinstance(value, (list, tuple)) or len(value) != n or not all(map(_is_number, value)):
+    if not isinstance(value, (list, tuple)) or len(value) != n or not all(map(is_number, value)):
         raise ValueError(f"needs a list of {n} numbers, got {value!r}")
     return tuple(float(x) for x in value)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value of a file is a finite number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
@@ -92,13 +93,13 @@ def _direction(value: Any) -> tuple[float, ...]:
 def _inertia(value: Any) -> tuple[Any, ...]:
     if isinstance(value, (list, tuple)) and len(value) == 3 and all(isinstance(row, (list, tuple)) for row in value):
         return tuple(_numbers(row, 3) for row in value)
-    if isinstance(value, (list, tuple)) and len(value) == 3 and all(map(_is_number, value)):
+    if isinstance(value, (list, tuple)) and len(value) == 3 and all(map(is_number, value)):
         return _numbers(value, 3)
     raise ValueError(f"needs three principal values or a 3x3 matrix (three lists of 3 numbers), got {value!r}")
 
 
 def _rotation(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, (list, tuple)) and len(value) == 4 and all(map(_is_number, value)):
+    if isinstance(value, (list, tuple)) and len(value) == 4 and all(map(is_number, value)):
         return _numbers(value, 4)
     if isinstance(value, (list, tuple)) and len(value) == 3 and all(isinstance(row, (list, tuple)) for row in value):
         return tuple(_numbers(row, 3) for row in value)
@@ -106,7 +107,7 @@ def _rotation(value: Any) -> tuple[Any, ...]:
 
 
 def _list(value: Any) -> tuple[float, ...]:
-    if not isinstance(value, (list, tuple)) or not value or not all(map(_is_number, value)):
+    if not isinstance(value, (list, tuple)) or not value or not all(map(is_number, value)):
         raise ValueError(f"needs a list of numbers, got {value!r}")
     return tuple(float(x) for x in value)
 
@@ -118,7 +119,7 @@ def _list_in_file(value: Any) -> tuple[float, ...]:
 
 
 def _scalar_or_list(value: Any) -> float | tuple[float, ...]:
-    if _is_number(value):
+    if is_number(value):
         return float(value)
     if isinstance(value, (list, tuple)):
         return _list(value)
@@ -126,7 +127,7 @@ def _scalar_or_list(value: Any) -> float | tuple[float, ...]:
 
 
 def _instant(value: Any) -> float | str:
-    if _is_number(value):
+    if is_number(value):
         return float(value)
     if isinstance(value, str) and value.strip():
         return value.strip()

@@ -58,8 +58,8 @@ def with_full_paths(path: str | Path, data: dict[str, Any], trust: bool = False)
 def load(path: str | Path, trust: bool = False) -> Model:
     """Model of the [mechanism] in a TOML file; everything else in the file (dispersions, outputs, ...) is ignored.
 
-    trust: run the Python `modules` that the file names, and read its meshes in other folders. Raises InputError: one
-    line for every fault, with the path of its key.
+    trust: run the Python `modules` and FMUs that the file names, and read its meshes in other folders. Raises InputError:
+    one line for every fault, with the path of its key.
     """
     data = parse(read_bytes(path), path)
     mechanism: dict[str, Any] = {k: v for k, v in data.items() if k == "mechanism"}

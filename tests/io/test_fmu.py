@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.batching.compiling import compiled as compiled_quickly
 from jaxmbs.io import fmu_host
+from jaxmbs.io.fmu import Law
 from tests.cases import relative
 
 fmpy = pytest.importorskip("fmpy", reason="needs pip install 'jaxmbs[fmu]'")
@@ -119,23 +121,30 @@ X, GAINS, NONE = np.array([[0.3, 0.1], [-0.5, 0.0], [0.3, 0.1]]), np.array([1.0,
 
 
 def test_a_lag_of_fmi_2_drives_a_mass(lag):
-    """A batch, with a parameter by row; no derivatives."""
+    """A batch, with a parameter by row."""
     run = motion(cart(servo(lag(), parameters={"plant.gain": 1.0})), 0.0)
-    q, v, thrust, state, status = jax.jit(jax.vmap(run, in_axes=(0, 0, None, None)))(X, GAINS, NONE, 0.0)
+    q, v, thrust, state, status = compiled_quickly(jax.vmap(run, in_axes=(0, 0, None, None)))(X, GAINS, NONE, 0.0)
     assert not status.any()
     for k, gain in enumerate(GAINS):
         want = coupled(*X[k], gain, 20)
         assert relative(np.stack([q[k, ::2], v[k, ::2]], 1), want[:11, :2]) < 1e-13
         assert relative(thrust[k, :-1:2], want[:10, 2]) < 1e-13
         assert np.array_equal(state[k, :-1:2, 5], 5 * np.arange(10))
+
+
+def test_an_fmu_has_no_derivatives(lag):
+    law, parameters = servo(lag(), parameters={"plant.gain": 1.0}).fn, {"plant_gain": 1.0}
     with pytest.raises(mbs.ModelError, match="an FMU has no derivatives"):
-        jax.jvp(lambda x: run(x, 1.0, NONE, 0.0)[0], (X[0],), (X[0],))
+        jax.jvp(lambda x: law(None, 0.0, x[:1], x[1:], jnp.asarray(NONE), {}, parameters), (X[0],), (X[0],))
 
 
 @pytest.mark.slow
 def test_a_run_goes_on_from_the_state_of_its_fmu(lag):
     model = cart(servo(lag(), parameters={"plant.gain": 1.0}))
-    q, v, thrust, state, _ = jax.jit(motion(model, 0.0))(X[1], 2.0, NONE, 0.0)
+    run = motion(model, 0.0)
+    with pytest.raises(mbs.ModelError, match="an FMU has no derivatives"):
+        jax.jvp(lambda x: run(x, 1.0, NONE, 0.0)[0], (X[0],), (X[0],))
+    q, v, thrust, state, _ = jax.jit(run)(X[1], 2.0, NONE, 0.0)
     end = jnp.stack([q[-1], v[-1]])
     further = jax.jit(motion(model, 0.5))(end, 2.0, state[-1], thrust[-1])
     assert relative(further[0][::2], coupled(*X[1], 2.0, 20)[10:, 0]) < 1e-13
@@ -143,8 +152,9 @@ def test_a_run_goes_on_from_the_state_of_its_fmu(lag):
 
 def host(path, **given):
     """The host of an FMU: the lag with the input u, and one of its rows by steps."""
-    made = servo(path, **given).fn.__closure__
-    return next(c.cell_contents for c in made if isinstance(c.cell_contents, fmu_host.Host))
+    law = servo(path, **given).fn
+    assert isinstance(law, Law)
+    return law.host
 
 
 ZERO = np.zeros((1, 4))
@@ -255,7 +265,7 @@ def test_it_warns_of_the_cost_and_takes_sensors_and_constants(lag):
     assert box.reads == ("encoder",) and box.writes == ("push.thrust",) and box.delay == 0.01
     model = cart(box)
     assert model.structure.table["box.state"][0].shape == (5,)
-    with pytest.raises(mbs.ModelError, match=r"the input 'u' returned an array \(2,\); return \(\)"):
+    with pytest.raises(mbs.ModelError, match=r"takes one number and is 'encoder', but .*2 numbers; .*'encoder\[0\]'"):
         mbs.simulate(model, [0.0], [0.0], 0.1, dt=0.05)
 
 

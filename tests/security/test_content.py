@@ -24,6 +24,7 @@ from jaxmbs.study.results.provenance import salt
 from jaxmbs.view.animate import _page
 from tests.security.conftest import DATA, STUDY
 from tests.security.test_names import USES
+from tests.study.conftest import CART
 
 RAN = []
 
@@ -50,6 +51,18 @@ def test_modules_run_for_those_who_trust_the_run(whole, tmp_path):
     for use in (report, examined, resume):
         with pytest.raises(InputError, match="--trust"):
             use(whole)
+
+
+def test_an_fmu_is_not_run_without_trust(tmp_path):
+    """Not even its description is read."""
+    (tmp_path / "box.fmu").write_bytes(b"not even an archive")
+    text = CART.replace(
+        "\n[initial.rail]", '\n[[mechanism.fmus]]\nname = "box"\nfile = "box.fmu"\nperiod = 0.1\n[initial.rail]'
+    )
+    (tmp_path / "cart.toml").write_text(text, encoding="utf-8")
+    for use in (read, mbs.load):
+        with pytest.raises(InputError, match=r'fmus\[0\].file: .*needs to run the FMU "box.fmu".*--trust.*trust=True'):
+            use(tmp_path / "cart.toml")
 
 
 # --- archives ---------------------------------------------------------------------------------------------------------

@@ -170,7 +170,9 @@ def export(
         typer.Option(metavar="FILE", help="Its suffix decides the kind if none is chosen. Default: DIR/samples.KIND."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")] = False,
-    trust: Annotated[bool, typer.Option("--trust", help="Run the Python modules that the study names.")] = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Run the Python modules and FMUs that the study names.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

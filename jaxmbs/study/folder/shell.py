@@ -20,6 +20,6 @@ def command(name: str, *words: object, record: Any = None, trust: bool = False) 
 
 
 def needs_trust(record: Any) -> bool:
-    """Whether a run has Python modules according to its provenance, as far as that can be read."""
+    """Whether a run has Python modules or FMUs according to its provenance, as far as that can be read."""
     modules = record.get("modules") if isinstance(record, Mapping) else None
-    return isinstance(modules, Mapping) and any(str(name).endswith(".py") for name in modules)
+    return isinstance(modules, Mapping) and any(str(name).endswith((".py", ".fmu")) for name in modules)

@@ -24,6 +24,8 @@ def content(study: Study) -> tuple[list[str] | None, str]:
     if study.path is not None and is_robot(study.path):
         return None, "the files that a robot's file refers to are not known"
     data = {key: x for key, x in parse(study.content).items() if key != "criteria"}
+    if data.get("mechanism", {}).get("fmus"):
+        return None, "they call an FMU on the host, which another process cannot find in a stored program"
     own = {key: x for key, x in data.get("study", {}).items() if key != "seed"}
     found = [repr({**data, "study": own}), repr(study.hashes)]
     things = _of_others(study, set(_words(data)))

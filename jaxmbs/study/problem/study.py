@@ -48,9 +48,9 @@ A_SECOND = SimulationTable(t_end=1.0)  # the simulation of a study that does not
 @dataclass(frozen=True)
 class File:
     """A study as a file. content: its bytes; path: where they were read, None for a study created in Python; catalogue:
-    the classes and functions that the file may name; columns: content of the files with numbers of its mechanism (CSV files
-    and parts of flexible bodies), by name; data: the same for measured values of its dispersions and for meshes of its
-    shapes; parts: the parts of the study that it describes; fault: why no file can hold these parts, "" if this one does."""
+    the classes and functions that the file may name; columns: content of the other files of its mechanism (CSV files, parts
+    of flexible bodies, FMUs), by name; data: the same for measured values of its dispersions and for meshes of its shapes;
+    parts: the parts of the study that it describes; fault: why no file can hold these parts, "" if this one does."""
 
     content: bytes
     path: Path | None
@@ -253,7 +253,7 @@ class Study:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Content of the other files that the study needs (modules, CSV files, parts and meshes), by name."""
+        """Content of the other files that the study needs (modules, CSV files, parts, FMUs and meshes), by name."""
         return {**self.catalogue.modules, **self.file.columns, **self.data}
 
     @property
@@ -290,9 +290,9 @@ def read(path: str | Path, need: str = "study", trust: bool = False, files: Path
     """Read and check the study of a TOML file; a URDF or MJCF file gives a mechanism at rest, simulated for a second.
 
     need: what the file must contain: "mechanism" only the mechanism, "simulation" also the table [simulation], "study"
-    also outputs and dispersions; trust: run the Python `modules` that the file names, and read meshes in other folders;
-    files: the folder of modules and data, by default that of the file or, for the file of a run, where the run stores
-    them. Raises InputError: one line for each mistake, with the path of its key. Warns (ModelWarning) about what is
+    also outputs and dispersions; trust: run the Python `modules` and FMUs that the file names, and read meshes in other
+    folders; files: the folder of modules and data, by default that of the file or, for the file of a run, where the run
+    stores them. Raises InputError: one line for each mistake, with the path of its key. Warns (ModelWarning) about what is
     probably not intended.
     """
     content = read_bytes(path)
@@ -348,10 +348,10 @@ def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple
     found, known = tables.checked(
         {k: x for k, x in given.items() if k != "model"}, model, modules, file and file.catalogue
     )
-    content, fault = b"", ""
+    content, fault, fmus = b"", "", {}
     if file is None:
         try:
-            content, known, again, found = tables.written(model, found, modules)
+            content, known, fmus, again, found = tables.written(model, found, modules)
             model = model if again == model else again
         except ModelError as error:
             fault = str(error)
@@ -382,7 +382,7 @@ def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple
         "evidence": found.evidence,
     }  # fmt: skip
     if file is None:
-        file = File(content, None, known, fault=fault)
+        file = File(content, None, known, fmus, fault=fault)
         for message in drawn.warnings:
             warnings.warn(f"study: {message}", ModelWarning, stacklevel=4)
     return parts, replace(file, data=data, parts=tuple(parts.values()))

@@ -77,8 +77,9 @@ def _joined(known: Classes, made: Iterable[Any], where: str) -> Classes:
 
 def written(
     model: Model, tables: Any, modules: Iterable[str | Path | ModuleType]
-) -> tuple[bytes, Catalogue, Model, Any]:
-    """The file of a study: its content, its catalogue, and the model and the tables that are read back from it.
+) -> tuple[bytes, Catalogue, dict[str, bytes], Model, Any]:
+    """The file of a study: its content, its catalogue, the content of its FMUs by name, and the model and the tables that
+    are read back from it.
 
     Raises ModelError if no file can hold the study.
     """
@@ -104,6 +105,8 @@ def written(
         back["dispersions"][name]["file"] = file
     for (_, table), file in zip(meshes.tables_in(back.get("outputs")), paths, strict=True):
         table["file"] = file
+    for table in back["mechanism"].get("fmus", ()):
+        table["file"] = writer.fmus[table["file"]]
     known = catalogue(back, None, True, OWN, given=writer.modules)
     try:
         read = study_file(known.classes).model_validate(back, context=known.functions)
@@ -111,7 +114,8 @@ def written(
         raise InputError(problems_of(error, back)) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # the model has given these warnings already
-        return content, known, read.mechanism.build(), read
+        fmus = {name: x.content for name, x in writer.fmus.items()}
+        return content, known, fmus, read.mechanism.build(), read
 
 
 def _initial(model: Model, q0: Any, v0: Any) -> dict[str, dict[str, Any]]:
