@@ -87,9 +87,11 @@ from jaxmbs.model.events import Disable as Disable
 from jaxmbs.model.events import Distance as Distance
 from jaxmbs.model.events import Enable as Enable
 from jaxmbs.model.events import Finish as Finish
+from jaxmbs.model.events import FlightReaches as FlightReaches
 from jaxmbs.model.events import ForceBelow as ForceBelow
 from jaxmbs.model.events import JointReaches as JointReaches
 from jaxmbs.model.events import Lock as Lock
+from jaxmbs.model.events import OrbitReaches as OrbitReaches
 from jaxmbs.model.events import ReactionExceeds as ReactionExceeds
 from jaxmbs.model.events import Release as Release
 from jaxmbs.model.events import Time as Time

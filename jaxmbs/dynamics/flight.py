@@ -44,9 +44,8 @@ def flight_condition(model: Model, q: Coordinates, v: Rates, body: str, *, t: Nu
     """The flight condition of a body in the environment of the mechanism (`Mechanism.set_environment`).
 
     q (nq,), v (nv,); t [s]. It is that of the reference point of the first Aerodynamics on the body, in the axes of its
-    coefficients; without one, of the origin of the body, with x forward and z down. In a condition of an event,
-    `mbs.When(lambda model, t, q, v: mbs.flight_condition(model, q, v, "stage", t=t).mach - 1.0)`, it is exact to rounding.
-    Raises ModelError for an unknown body and wrong shapes.
+    coefficients; without one, of the origin of the body, with x forward and z down. `FlightReaches` is the condition of
+    events that is made of it. Raises ModelError for an unknown body and wrong shapes.
 
     >>> mech = mbs.Mechanism("ball")
     >>> mech.add_point_mass("ball", 1.0)

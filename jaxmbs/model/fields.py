@@ -189,6 +189,16 @@ def names_in(element: Any, *kinds: Kind, prefix: str = "") -> Iterator[tuple[str
             yield f"{prefix}{d.name}", value
 
 
+def check_words(element: Any, prefix: str = "") -> None:
+    """Raise ModelError for a field of the element, or of its parts, that holds none of the words that it may."""
+    for d in declared(type(element)):
+        value = getattr(element, d.name)
+        if d.kind is Kind.PART:
+            check_words(value, f"{prefix}{d.name}.")
+        elif d.kind is Kind.CHOICE and value not in d.choices and value is not d.default:
+            raise ModelError(f"{prefix}{d.name} is {value!r}; pass one of {', '.join(map(repr, d.choices))}")
+
+
 def check_together(element: Element, p: Mapping[str, np.ndarray]) -> None:
     """Check what the element requires of its numbers in combination. p: arrays by path, with any leading axes.
 

@@ -15,7 +15,7 @@ from jaxmbs.model.control.controller import WAITING
 from jaxmbs.model.control.sensors import HELD
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import Action, Arming, Condition
-from jaxmbs.model.fields import STATES, Declared, Element, check_together, numbers_of
+from jaxmbs.model.fields import STATES, Declared, Element, check_together, check_words, numbers_of
 from jaxmbs.model.flexible_bodies import Part
 from jaxmbs.model.flexible_bodies.elements import flexible_body
 from jaxmbs.model.floating import warn_of_floating
@@ -470,6 +470,7 @@ class Mechanism:
                     raise ModelError(f"parameter {prefix + path!r} exists already; give the elements different names")
                 self._numbers[prefix + path] = (d, concrete_components(d.kind, value, path))
                 values[path] = np.asarray(value, float)
+            check_words(element)
             check_together(element, values)
         except ModelError as error:
             raise ModelError(f"{where}{error}") from None

@@ -18,6 +18,11 @@ from jaxmbs.model.ordering import Placed, tree_order
 from jaxmbs.model.structure import WORLD, ConstraintElement, Event, LoopJoint, TreeJoint
 from jaxmbs.model.visuals import Visual
 
+_SURROUNDING = {  # by role: what is missing, with the remedy
+    "atmosphere": "an atmosphere; add one with set_environment(atmosphere=mbs.StandardAtmosphere())",
+    "planet": "a planet; add one with set_environment(planet=mbs.Earth())",
+}
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -114,10 +119,7 @@ class Parts:
             roles[force.role] = name
         for name, force in self.forces.items():
             if force.in_air and "atmosphere" not in roles:
-                raise ModelError(
-                    f"force {name!r}: {type(force).__name__} needs an atmosphere; add one with "
-                    "set_environment(atmosphere=mbs.StandardAtmosphere())"
-                )
+                raise ModelError(f"force {name!r}: {type(force).__name__} needs {_SURROUNDING['atmosphere']}")
 
     def _check_constraint(self, element: Constraint, where: str) -> None:
         self._check_bodies(element, where)
@@ -145,6 +147,9 @@ class Parts:
             self._check_bodies(part, where)
             for name in part.joints:
                 self._check_joint(getattr(part, name), f"{where}: {type(part).__name__}")
+        for needed in event.when.needs():
+            if not any(isinstance(f, needed) for f in self.forces.values()):
+                raise ModelError(f"{where}: {type(event.when).__name__} needs {_SURROUNDING[needed.role]}")
         for action in event.then:
             if action.switch() is not None:
                 self._check_switched(getattr(action, "name", ""), f"{where}: {type(action).__name__}")

@@ -53,6 +53,24 @@ def test_quaternion_feedback(flip):
         np.testing.assert_allclose(commands, np.linalg.pinv(own.T) @ want, rtol=1e-12)
 
 
+@pytest.mark.cpu
+@pytest.mark.parametrize(
+    ("law", "parameters", "shapes"),
+    [
+        ("quaternion_feedback", {"stiffness": 4.0, "damping": 0.5, "axes": np.ones(3)}, (4, 6)),
+        ("quaternion_feedback", {"stiffness": 4.0, "damping": 0.5, "axes": np.eye(3)[:2].ravel()}, (4, 6)),
+        ("quaternion_feedback", {"stiffness": 4.0, "damping": 0.5, "axes": np.ones(12)}, (4, 6)),
+        ("gain_table", {"times": np.arange(3.0), "gains": np.ones(12)}, (2,)),
+    ],
+)
+def test_a_law_is_arithmetic_on_numbers_so_that_a_batch_of_flights_is_one_program(law, parameters, shapes):
+    def commands(t, *readings):
+        return called(getattr(laws, law), parameters, *readings, t=t)[1]
+
+    [found] = mbs.explain(commands, np.ones(64), *(np.ones((64, n)) for n in shapes), in_axes=0).programs
+    assert (found.runs, found.reason) == ("machine code", "")
+
+
 def test_gains_from_a_table():
     rng = np.random.default_rng(5)
     times, table, x = (0.0, 1.0, 3.0), rng.normal(size=(3, 2, 4)), rng.normal(size=4)

@@ -60,8 +60,8 @@ def quaternion_feedback(
         return state, tuple(torque)
     axes = jnp.asarray(parameters["axes"]).reshape(-1, 3)
     if len(axes) < 3:
-        return state, tuple(jnp.linalg.solve(axes @ axes.T, axes @ torque))
-    return state, tuple(axes @ jnp.linalg.solve(axes.T @ axes, torque))
+        return state, tuple(_solved(axes @ axes.T, axes @ torque))
+    return state, tuple(axes @ _solved(axes.T @ axes, torque))
 
 
 def gain_table(
@@ -80,9 +80,8 @@ def gain_table(
     table = table.reshape(times.size, -1, x.size)
     if times.size == 1:
         return state, tuple(-table[0] @ x)
-    k = jnp.clip(jnp.searchsorted(times, t, side="right", method="compare_all") - 1, 0, times.size - 2)
-    part = jnp.clip((t - times[k]) / (times[k + 1] - times[k]), 0.0, 1.0)
-    return state, tuple(-((1 - part) * table[k] + part * table[k + 1]) @ x)
+    passed = jnp.clip((t - times[:-1]) / jnp.diff(times), 0.0, 1.0)  # the share of each interval
+    return state, tuple(-(table[0] + jnp.tensordot(passed, jnp.diff(table, axis=0), 1)) @ x)
 
 
 def pulse_width(
@@ -129,6 +128,18 @@ def pulse_width_pulse_frequency(
     state = jnp.stack([output, new, jnp.asarray(t, output.dtype), jnp.where(new == u, since, t)])
     thrust = _gain(parameters, "thrust")
     return state, (jnp.where(new > 0, thrust, 0.0), jnp.where(new < 0, thrust, 0.0))
+
+
+def _solved(A: Any, b: Any) -> Any:
+    """The solution (n,) of A x = b for up to three unknowns, by Cramer's rule: arithmetic on numbers, which machine code of
+    a batch does, unlike the functions of LAPACK."""
+    if len(b) == 1:
+        return b / A[0]
+    if len(b) == 2:
+        (p, q), (r, s) = A
+        return jnp.stack([s * b[0] - q * b[1], p * b[1] - r * b[0]]) / (p * s - q * r)
+    normals = [jnp.cross(A[(k + 1) % 3], A[(k + 2) % 3]) for k in range(3)]
+    return sum(b[k] * normals[k] for k in range(3)) / (A[0] @ normals[0])
 
 
 def _dead_band(x: Any, width: Any) -> Any:

@@ -1,7 +1,8 @@
 """Events: conditions that become true during a motion, and what they change.
 
 A phase of a run is the interval between two events. `held` and `off` of a mechanism define the first phase: which joints are
-locked, and which elements and constraints do not act. examples/every_event.toml has every condition and action in a file.
+locked, and which elements and constraints do not act. examples/every_event.toml has every condition and action in a file;
+that on orbits is in examples/ascent.toml.
 """
 
 from jaxmbs.model.events.actions import Bounce as Bounce
@@ -19,3 +20,5 @@ from jaxmbs.model.events.conditions import JointReaches as JointReaches
 from jaxmbs.model.events.conditions import ReactionExceeds as ReactionExceeds
 from jaxmbs.model.events.conditions import Time as Time
 from jaxmbs.model.events.conditions import When as When
+from jaxmbs.model.events.flight import FlightReaches as FlightReaches
+from jaxmbs.model.events.flight import OrbitReaches as OrbitReaches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import jax.numpy as jnp
 
@@ -14,6 +14,9 @@ from jaxmbs.model.given import Number
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.scalar import Scalar, is_number
 
+if TYPE_CHECKING:
+    from jaxmbs.model.forces.base import Force
+
 Numbers = Mapping[str, Any]
 
 
@@ -21,6 +24,11 @@ class Instant(Protocol):
     """The motion at one instant as a condition sees it, in world axes."""
 
     t: Scalar
+
+    @property
+    def state(self) -> Any:
+        """The state of the whole mechanism; its `scene` is a `jaxmbs.model.flying.Whole`."""
+        ...
 
     def coordinates(self, joint: str) -> Sequence[Scalar]: ...
 
@@ -51,6 +59,10 @@ class Condition(Element):
 
     of_rates: ClassVar[bool] = False  # its guards depend on velocities, so that their rates need accelerations
     already: ClassVar[bool] = False  # the event also happens if it is already true when the event is armed
+
+    def needs(self) -> Sequence[type[Force]]:
+        """What the environment must have, such as `Planet`; checked when the mechanism is built."""
+        return ()
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         """Functions of the motion; the event happens when one of them rises through zero."""

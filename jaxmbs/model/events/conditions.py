@@ -13,6 +13,8 @@ from jaxmbs.model.given import Number, Vector
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, vanishes
 
+SENSES = ("up", "down", "either")
+
 
 @element
 class Time(Condition):
@@ -43,11 +45,11 @@ class JointReaches(Condition):
 
     joint: str = field(Kind.JOINT, "", "joint with one degree of freedom")
     value: Number = field(Kind.NUMBER, "rad or m", "value of its coordinate")
-    direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=("up", "down", "either"))
+    direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=SENSES)
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         up = now.coordinates(self.joint)[0] - p["value"]
-        return _passing(up, self.direction)
+        return passing(up, self.direction)
 
 
 @element
@@ -66,7 +68,7 @@ class Distance(Condition):
     value: Number = field(Kind.NUMBER, "m", "distance")
     point_a: Vector = field(Kind.VECTOR, "m", "point on the first body, in its axes", default=(0.0, 0.0, 0.0))
     point_b: Vector = field(Kind.VECTOR, "m", "point on the second body, in its axes", default=(0.0, 0.0, 0.0))
-    direction: str = field(Kind.CHOICE, "", "sense of passing", default="up", choices=("up", "down", "either"))
+    direction: str = field(Kind.CHOICE, "", "sense of passing", default="up", choices=SENSES)
     along: Vector = field(
         Kind.VECTOR,
         "",
@@ -85,7 +87,7 @@ class Distance(Condition):
         e: Vector3 = p["along"]
         straight = all(map(vanishes, e))
         length = apart.norm() if straight else (now.rotation(self.body_a) @ e) @ apart / e.norm()
-        return _passing(length - p["value"], self.direction)
+        return passing(length - p["value"], self.direction)
 
 
 @element
@@ -149,6 +151,7 @@ class When(Condition, WithParameters):
         return (now.evaluated(self, self.fn, p),)
 
 
-def _passing(up: Scalar, direction: str) -> tuple[Scalar, ...]:
+def passing(up: Scalar, direction: str) -> tuple[Scalar, ...]:
+    """The guards of a number that passes zero in this sense."""
     down = -up
     return {"up": (up,), "down": (down,), "either": (up, down)}[direction]

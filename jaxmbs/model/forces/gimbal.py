@@ -56,21 +56,28 @@ class Gimbal(Motor):
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
         """The end of the propellant, and where the rates of the angles leave their limits."""
-        most = p["rate_limit"]
-        leave = tuple((x, None) for rate in self._wanted(p) for x in (rate - most, -rate - most))
+        most, leave = p["rate_limit"], []
+        real = self._followed(p, scene) if scene.sides else (None, None)
+        for wanted, rate in zip(self._wanted(p), real, strict=True):
+            change = None if rate is None else rate / p["lag"]  # the command is held
+            leave += [(wanted - most, None if change is None else -change), (-wanted - most, change)]
         return *super().corners(p, scene), *leave
+
+    def _followed(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar]:
+        """Rates of both angles."""
+        _, *sides = self.sides(p, scene)
+        most = p["rate_limit"]
+        pairs = zip(self._wanted(p), (sides[:2], sides[2:4]), strict=True)
+        first, second = (where(rises, most, where(falls, -most, rate)) for rate, (rises, falls) in pairs)
+        return first, second
 
     def _sides_of_motor(self, p: Numbers, scene: Scene) -> tuple[Scalar, ...]:
         left, _, _, _, _, *passed = self.sides(p, scene)
         return left, *passed
 
     def rates(self, p: Numbers, scene: Scene) -> Mapping[str, Any]:
-        _, *sides = self.sides(p, scene)
-        most, found = p["rate_limit"], {}
-        for k, rate in enumerate(self._wanted(p)):
-            rises, falls = sides[2 * k : 2 * k + 2]
-            found[f"angle_{k + 1}"] = where(rises, most, where(falls, -most, rate))
-        return {**super().rates(p, scene), **found}
+        first, second = self._followed(p, scene)
+        return {**super().rates(p, scene), "angle_1": first, "angle_2": second}
 
     def _direction_of_thrust(self, p: Numbers) -> Vector3:
         return _turned(_turned(p["direction"], p["axis_2"], p["angle_2"]), p["axis_1"], p["angle_1"])

@@ -69,7 +69,7 @@ class Motor(Force):
         taken for propellant after a controller has set numbers of the motor."""
         left = p["propellant"]
         if scene.sides:
-            return ((where(scene.sides[0], left, -1.0), None),)
+            return ((where(scene.sides[0], left, -1.0), where(scene.sides[0], -self._flow(p, scene), 0.0)),)
         rest = LOCATED + 8 * float(np.finfo(getattr(left, "dtype", float)).eps) * maximum(scene.t, -scene.t)
         return ((left - rest * (p["thrust"] / (STANDARD_GRAVITY * p["specific_impulse"])), None),)
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxmbs.io.errors import choices
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.flying import FLIGHT, NEEDED
 from jaxmbs.model.forces.base import WORLD, Force, Scene
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import ZERO3, Vector3
@@ -25,11 +26,6 @@ from jaxmbs.study.outputs.base import Output, Scalar
 if TYPE_CHECKING:
     from jaxmbs.dynamics.state.scene import TreeScene
     from jaxmbs.model import Mode, Model
-
-FLIGHT = {  # what it measures
-    "height": "length", "latitude": "angle", "longitude": "angle", "airspeed": "velocity", "mach": "number",
-    "dynamic_pressure": "pressure", "angle_of_attack": "angle", "sideslip": "angle",
-}  # fmt: skip
 
 
 @element
@@ -207,9 +203,8 @@ class Flight(OfState):
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
         roles = {f.element.role for f in model.structure.forces}
-        needed = {"latitude": "planet", "longitude": "planet", "mach": "atmosphere", "dynamic_pressure": "atmosphere"}
-        if self.part in needed and needed[self.part] not in roles:
-            own = needed[self.part]
+        own = NEEDED.get(self.part)
+        if own is not None and own not in roles:
             yield "part", f'the mechanism has no {own}; add one to [[mechanism.forces]], named "{own}"'
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:

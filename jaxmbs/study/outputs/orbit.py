@@ -1,7 +1,4 @@
-"""Elements of the orbit of a body as outputs.
-
-The dynamics are imported when a motion is measured, so that a study can be read and described without them.
-"""
+"""Elements of the orbit of a body as outputs."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.flying import ORBIT, elements_of, planet_of
 from jaxmbs.model.joints import Joint
 from jaxmbs.study.outputs.base import Scalar
 from jaxmbs.study.outputs.of_state import OfState
@@ -17,11 +15,6 @@ from jaxmbs.study.outputs.of_state import OfState
 if TYPE_CHECKING:
     from jaxmbs.dynamics.state.scene import TreeScene
     from jaxmbs.model import Mode, Model
-
-ELEMENTS = {  # what it measures
-    "semi_major_axis": "length", "eccentricity": "number", "inclination": "angle", "ascending_node": "angle",
-    "periapsis_height": "length", "apoapsis_height": "length",
-}  # fmt: skip
 
 
 @element
@@ -35,19 +28,15 @@ class Orbit(OfState):
     """
 
     body: str = field(Kind.BODY, "", "body whose centre of mass is in orbit")
-    part: str = field(Kind.CHOICE, "", "what is measured", default="semi_major_axis", choices=tuple(ELEMENTS))
+    part: str = field(Kind.CHOICE, "", "what is measured", default="semi_major_axis", choices=tuple(ORBIT))
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
-        return ELEMENTS[self.part]
+        return ORBIT[self.part]
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
-        from jaxmbs.dynamics.orbit import planet_of
-
         if planet_of(model.structure) is None:
             yield "body", 'the mechanism has no planet; add one to [[mechanism.forces]], named "planet"'
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        from jaxmbs.dynamics.orbit import elements_of
-
         found = elements_of(state, self.body)
         return found[self.part], found["eccentricity"] < 1 if self.part == "apoapsis_height" else True
