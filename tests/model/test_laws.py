@@ -81,6 +81,9 @@ def test_gains_from_a_table():
         np.testing.assert_allclose(commands, -K @ x, rtol=1e-12)
     _, one = called(laws.gain_table, {"times": 0.0, "gains": tuple(table[0].ravel())}, x)
     np.testing.assert_allclose(one, -table[0] @ x, rtol=1e-12)
+    jumping = {"times": (0.0, 1.0, 1.0, 2.0), "gains": (0.0, 1.0, 5.0, 6.0)}
+    for t, gain in ((0.5, 0.5), (1.0, 5.0), (1.5, 5.5), (2.5, 6.0)):  # a time that is given twice
+        assert called(laws.gain_table, jumping, np.ones(1), t=t)[1][0] == pytest.approx(-gain, rel=1e-12)
     with pytest.raises(mbs.ModelError, match="24 gains for 3 times and 5 readings; give a whole number of rows of 5"):
         called(laws.gain_table, gains, np.zeros(5))
 

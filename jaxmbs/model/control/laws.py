@@ -68,7 +68,7 @@ def gain_table(
     model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
 ) -> tuple[Any, Any]:
     """Commands -K x, where x are the readings of all sensors, one after another, and K is interpolated linearly between
-    the `times` and constant outside: gains has the matrices at these times, row by row, one row for each command."""
+    the `times` and constant outside; at a time that is given twice, it jumps. gains has the matrices at these times, row by row, one row for each command."""
     x = jnp.concatenate([jnp.ravel(r) for r in readings.values()])
     times = jnp.atleast_1d(_gain(parameters, "times"))
     table = jnp.atleast_1d(_gain(parameters, "gains"))
@@ -80,7 +80,9 @@ def gain_table(
     table = table.reshape(times.size, -1, x.size)
     if times.size == 1:
         return state, tuple(-table[0] @ x)
-    passed = jnp.clip((t - times[:-1]) / jnp.diff(times), 0.0, 1.0)  # the share of each interval
+    width = jnp.diff(times)  # of each interval; where a time is given twice, the gains jump
+    share = (t - times[:-1]) / jnp.where(width > 0, width, 1.0)
+    passed = jnp.where(width > 0, jnp.clip(share, 0.0, 1.0), jnp.where(share < 0, 0.0, 1.0))
     return state, tuple(-(table[0] + jnp.tensordot(passed, jnp.diff(table, axis=0), 1)) @ x)
 
 
