@@ -67,8 +67,9 @@ def quaternion_feedback(
 def gain_table(
     model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
 ) -> tuple[Any, Any]:
-    """Commands -K x, where x are the readings of all sensors, one after another, and K is interpolated linearly between
-    the `times` and constant outside; at a time that is given twice, it jumps. gains has the matrices at these times, row by row, one row for each command."""
+    """Commands -K x, where x are the readings of all sensors, one after another, and K is interpolated linearly between the
+    `times` and constant outside; at a time that is given twice, it jumps. gains has the matrices at these times, row by
+    row, one row for each command."""
     x = jnp.concatenate([jnp.ravel(r) for r in readings.values()])
     times = jnp.atleast_1d(_gain(parameters, "times"))
     table = jnp.atleast_1d(_gain(parameters, "gains"))
