@@ -1,4 +1,4 @@
-"""User-defined functions for ascent.toml: the laws that both autopilots follow, and when the engine is cut off.
+"""User-defined functions for ascent.toml: the laws that both autopilots follow.
 
 Axes of the world do not rotate: x east, y north and z up at the launch pad, at t = 0. The nose is x of the body, z is down.
 """
@@ -12,9 +12,11 @@ def pitch_programme(model, t, q, v, state, readings, parameters):
     """Commands of a gimbal that turn the nose from the horizon at the pad upwards by `angles` [rad], linear between
     `times` [s]."""
     times, angles = parameters["times"], parameters["angles"]
-    k = jnp.clip(jnp.searchsorted(times, t, side="right", method="compare_all"), 1, len(times) - 1)
-    rate = jnp.where(t < times[-1], (angles[k] - angles[k - 1]) / (times[k] - times[k - 1]), 0.0)
-    return state, steered(model, t, q, v, readings, parameters, jnp.interp(t, times, angles), 0.0 * t, rate)
+    slopes = jnp.diff(angles) / jnp.diff(times)
+    passed = jnp.clip(t - times[:-1], 0.0, jnp.diff(times))  # of each interval; no number is looked up by its place, so
+    now = (t >= times[:-1]) & (t < times[1:])  # that the whole flight is one program of arithmetic on numbers
+    pitch, rate = angles[0] + jnp.sum(slopes * passed), jnp.sum(jnp.where(now, slopes, 0.0))
+    return state, steered(model, t, q, v, readings, parameters, pitch, 0.0 * t, rate)
 
 
 def to_orbit(model, t, q, v, state, readings, parameters):
@@ -58,8 +60,3 @@ def rotated(quaternion, x):
     """x turned by a unit quaternion."""
     w, e = quaternion[0], quaternion[1:]
     return x + 2 * jnp.cross(e, jnp.cross(e, x) + w * x)
-
-
-def reached(model, t, q, v, parameters):
-    """Rises through zero when the semi-major axis of the upper stage's orbit reaches `semi_major_axis` [m]."""
-    return 1 - parameters["semi_major_axis"] / mbs.orbital_elements(model, q, v, "upper", t=t).semi_major_axis

@@ -54,6 +54,12 @@ def test_files_of_dear_pages_are_read(tmp_path):
             assert mbs.study.read(tmp_path / b.title).criteria
 
 
+def test_passages_of_the_ascent_are_in_its_file():
+    text = (ROOT / "examples" / "ascent.toml").read_text(encoding="utf-8")
+    passages = blocks(PAGES["how-to/ascent.md"], "toml")
+    assert len(passages) == 4 and all(f"\n\n{b.text}" in text for b in passages)
+
+
 @pytest.mark.parametrize("path", [README, *MANUAL], ids=lambda p: p.name)
 def test_commands_that_are_shown_exist(path):
     """Of lines that are not executed, and of words in the text, too."""

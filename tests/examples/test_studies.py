@@ -10,7 +10,7 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.io.catalogue import builtin
 from jaxmbs.io.generated import in_files
-from jaxmbs.model.events import Action, Condition, When
+from jaxmbs.model.events import Action, Condition, OrbitReaches, When
 from jaxmbs.study import Designs, read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -64,6 +64,7 @@ def test_the_ascent_ends_in_its_orbit():
     run = mbs.simulate(
         model, study.q0, study.v0, time.t_end, time.dt, method=time.method, save_every=None, key=jax.random.key(0)
     )
+    assert isinstance(model.structure.events[1].when, OrbitReaches)
     assert [model.event_names[i] for i in run.events.index if i >= 0] == ["separation", "cut_off"]
     assert run.status == mbs.Status.OK and abs(float(run.energy_error[-1])) < 1e6  # of 700 gigajoules
     burnt, end = 200e3 / (345.0 * 9.80665), float(run.events.time[1])
@@ -77,11 +78,11 @@ def test_the_ascent_ends_in_its_orbit():
 
 @pytest.mark.slow
 def test_the_example_of_events_shows_every_condition_and_every_action():
-    """Once each but When, which a function of the user decides; and every event happens."""
+    """Once each but When, which a function of the user decides, and that on orbits; and every event happens."""
     study = read(EXAMPLES / "every_event.toml", need="simulation")
     events = study.model.structure.events
     for family, parts in ((Condition, [e.when for e in events]), (Action, [a for e in events for a in e.then])):
-        assert {type(x) for x in parts} == set(in_files(family, builtin())) - {When}
+        assert {type(x) for x in parts} == set(in_files(family, builtin())) - {When, OrbitReaches}
     assert any(e.repeat for e in events) and any(e.after for e in events) and any(e.waits for e in events)
     run = mbs.simulate(study.model, study.q0, study.v0, study.simulation.t_end, study.simulation.dt, save_every=None)
     happened = [study.model.event_names[i] for i in run.events.index if i >= 0]

@@ -25,7 +25,7 @@ _SIGNED = ("height", "latitude")
 @element
 class FlightReaches(Condition):
     """The height of a body, its latitude, airspeed, Mach number or dynamic pressure, as in `mbs.flight_condition`, passes a
-    value. Heights are above the ellipsoid of the planet, or over the ground z = 0; the rest is relative to the air.
+    value. Heights are above the ellipsoid of the planet, or over the ground z = 0; speeds are relative to the air.
 
     Mach number and dynamic pressure need an atmosphere, the latitude needs a planet (`Mechanism.set_environment`).
 
@@ -41,7 +41,7 @@ class FlightReaches(Condition):
     of_rates: ClassVar[bool] = True
     body: str = field(Kind.BODY, "", "body that flies")
     part: str = field(Kind.CHOICE, "", "what passes the value", choices=_FLIGHT)
-    value: Number = field(Kind.NUMBER, "SI", "the value: height [m], latitude [rad], airspeed [m/s], pressure [Pa]")
+    value: Number = field(Kind.NUMBER, "m or rad or m/s or 1 or Pa", "value of the part")
     direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=SENSES)
 
     def needs(self) -> Sequence[type[Force]]:
@@ -82,7 +82,7 @@ class OrbitReaches(Condition):
     of_rates: ClassVar[bool] = True
     body: str = field(Kind.BODY, "", "body whose centre of mass is in orbit")
     part: str = field(Kind.CHOICE, "", "what passes the value", choices=_ORBIT)
-    value: Number = field(Kind.NUMBER, "SI", "the value: axis and heights [m], inclination [rad]")
+    value: Number = field(Kind.NUMBER, "m or rad or 1", "value of the element")
     direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=SENSES)
 
     def needs(self) -> Sequence[type[Force]]:

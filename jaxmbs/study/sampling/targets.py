@@ -91,7 +91,7 @@ def target(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarray,
 def _unit(model: Model, p: Parameter) -> str:
     """SI unit of a parameter; if it is "N m/rad or N/m", the one that fits the joint on which the element acts."""
     element = model.structure.elements.get(p.name.partition(".")[0])
-    if " or " not in p.unit or element is None:
+    if p.unit.count(" or ") != 1 or element is None:
         return p.unit
     joints: list[Any] = [model.structure.elements[j] for _, j in names_in(element, Kind.JOINT)]
     measured = {c.unit for joint in joints for c in joint.coordinates()}
