@@ -112,9 +112,9 @@ class Writer:
         for held in (f"{x.name}.reading" for x in s.sensors if x.element.period is not None):
             if any(self.values.components(held)):
                 self.faults.append(f"the last reading of a sensor has no key in a file: {held!r}")
-        others = [x for x in s.controllers if isinstance(x.fixed.fn, Law)]
-        out["controllers"] = [self._controller(x.name, x.fixed) for x in s.controllers if x not in others]
-        out["fmus"] = [self._fmu(x.name, x.fixed) for x in others]
+        own = [x for x in s.controllers if not isinstance(x.fixed.fn, Law)]
+        out["controllers"] = [self._controller(x.name, x.fixed) for x in own]
+        out["fmus"] = [self._fmu(x.name, x.fixed) for x in s.controllers if isinstance(x.fixed.fn, Law)]
         out["events"] = [self._event(e) for e in s.events]
         out["visuals"] = [plain(x) for x in s.visuals]
         self.check()
@@ -173,6 +173,8 @@ class Writer:
         self._waiting(name, where)
         if any(self.values.components(f"{name}.state")):
             self.faults.append(f"{where} has a state of an FMU that has begun, for which a file has no key")
+        if not law.fmu.name.endswith(".fmu"):
+            self.faults.append(f"{where} is the FMU {law.fmu.name}, whose name must end with .fmu; rename its file")
         if self.fmus.setdefault(law.fmu.name, law.fmu) != law.fmu:
             self.faults.append(f"{where} is a different {law.fmu.name} than another one; rename one of the two files")
         for variable, source in law.sources:

@@ -171,6 +171,10 @@ def test_what_no_file_can_hold_is_said(file, tmp_path):
     model = cart(mbs.from_fmu(tmp_path / "lag.fmu", 0.05, outputs={"x": "push.thrust"}))
     with pytest.raises(mbs.ModelError, match="has a state of an FMU that has begun"):
         mbs.save(mbs.set(model, {"box.state": [1.0, 2.0, 3.0, 4.0, 0.5]}), tmp_path / "not.toml")
+    shutil.copy(tmp_path / "lag.fmu", tmp_path / "lag.zip")
+    model = cart(mbs.from_fmu(tmp_path / "lag.zip", 0.05, outputs={"x": "push.thrust"}))
+    with pytest.raises(mbs.ModelError, match=r"is the FMU lag\.zip, whose name must end with \.fmu; rename its file"):
+        mbs.save(model, tmp_path / "not.toml")
     assert not (tmp_path / "not.toml").exists()
 
 
