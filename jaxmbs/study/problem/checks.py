@@ -16,6 +16,7 @@ from jaxmbs.errors import ModelError
 from jaxmbs.io.errors import InputError, Problem, choices, dotted
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import names_in, type_name
+from jaxmbs.model.flexible_bodies.spinning import spin_warnings
 from jaxmbs.study import units
 from jaxmbs.study.outputs import MinOver, Output
 from jaxmbs.study.outputs.base import INSTANTS
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from jaxmbs.model import Model
     from jaxmbs.model.joints import Coordinate, Joint
     from jaxmbs.study.problem.schema import InitialTable, SimulationTable
+    from jaxmbs.study.sampling.dispersions import Dispersions
 
 _NAME = 200  # greatest length of the name of an output or dispersion, which becomes the name of a folder
 
@@ -72,6 +74,11 @@ def method(simulation: SimulationTable | None, model: Model) -> None:
         stepper_for(simulation.method, model, simulation.tolerance)
     except ModelError as error:
         raise InputError(Problem("simulation.method", str(error).removeprefix("simulate: "))) from None
+
+
+def doubts(model: Model, q0: np.ndarray, v0: np.ndarray, dispersions: Dispersions) -> list[str]:
+    """What is probably not intended, or beyond what the mechanism represents."""
+    return dispersions.warnings + spin_warnings(model, q0, v0)
 
 
 def short(file: Any) -> None:
