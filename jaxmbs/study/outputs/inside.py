@@ -48,8 +48,10 @@ class Corners(NamedTuple):
 def gap_in(shape: Shape, hollow: Hollow, opened: bool, placed: Numbers) -> Gap:
     """The gap of a shape, its body so placed in axes of the hollow one's. opened: the ends of a hollow tube are open, and
     only what lies between them counts."""
-    at = _Placed(Corners.of(shape), hollow, placed)
-    return at.between_the_ends() if opened else at.all_round()
+    corners = Corners.of(shape)
+    if opened and isinstance(hollow, Tube):
+        return _InTube(corners, hollow, placed).between_the_ends()
+    return _Placed(corners, hollow, placed).all_round()
 
 
 class _Placed:
@@ -80,6 +82,26 @@ class _Placed:
         value = self._wall(self.corner(k, self.placed)) - lookup(self.balls, k)
         return Gap(value, jnp.ones_like(value, bool), value)
 
+    def _wall(self, p: Vector3) -> Scalar:
+        """How far a point is from the nearest wall."""
+        hollow = self.hollow
+        if isinstance(hollow, Ball):
+            return hollow.radius - p.norm()
+        if isinstance(hollow, Tube):
+            axis = Vector3.of(hollow.axis)
+            return jnp.minimum(hollow.radius - _across(p, axis), hollow.length / 2 - jnp.abs(axis @ p))
+        edges = [Vector3.of(e.tolist()) for e in hollow.edges()]
+        walls = [size / 2 - accepting(jnp.abs)(e @ p) for size, e in zip(hollow.size, edges, strict=True)]
+        return functools.reduce(jnp.minimum, walls)
+
+
+class _InTube(_Placed):
+    """Corners in a tube with open ends."""
+
+    def __init__(self, corners: Corners, tube: Tube, placed: Numbers):
+        super().__init__(corners, tube, placed)
+        self.tube = tube
+
     def between_the_ends(self) -> Gap:
         """What lies between the ends of the tube counts; of an edge, the part between them, one of whose ends is nearest to
         the wall. Of a ball, all counts while any of it is between the ends."""
@@ -106,18 +128,18 @@ class _Placed:
         i, j = (lookup(self.edges, 2 * number + c) for c in (0, 1))
         ball = lookup(self.balls, i)
         a, b = (self.corner(k, placed) for k in (i, j))
-        axis, half = Vector3.of(self.hollow.axis), self.hollow.length / 2 + ball
+        axis, half = Vector3.of(self.tube.axis), self.tube.length / 2 + ball
         low, high = axis @ a, axis @ b
         mine = low if first else high
         beyond = jnp.abs(mine) > half
         rise = jnp.where(beyond & (high != low), high - low, 1.0)
         share = jnp.where(beyond, (jnp.where(mine > 0, half, -half) - low) / rise, 0.0 if first else 1.0)
         out = ((low > half) & (high > half)) | ((low < -half) & (high < -half))
-        return self.hollow.radius - _across(a + (b - a) * share, axis) - ball, ~out
+        return self.tube.radius - _across(a + (b - a) * share, axis) - ball, ~out
 
     def _depth(self) -> Scalar:
         """How far the shape is from being all outside [m]."""
-        axis = Vector3.of(self.hollow.axis)
+        axis = Vector3.of(self.tube.axis)
 
         def height(k: Any, placed: Numbers) -> tuple[Scalar, Scalar]:
             z, ball = axis @ self.corner(k, placed), lookup(self.balls, k)
@@ -131,19 +153,7 @@ class _Placed:
 
         none, far = jnp.int32(0), self.zero + jnp.inf
         _, _, low, _, high = jax.lax.while_loop(lambda x: x[0] < self.number, turn, (none, far, none, far, none))
-        return self.hollow.length / 2 - jnp.maximum(height(low, self.placed)[0], height(high, self.placed)[1])
-
-    def _wall(self, p: Vector3) -> Scalar:
-        """How far a point is from the nearest wall."""
-        hollow = self.hollow
-        if isinstance(hollow, Ball):
-            return hollow.radius - p.norm()
-        if isinstance(hollow, Tube):
-            axis = Vector3.of(hollow.axis)
-            return jnp.minimum(hollow.radius - _across(p, axis), hollow.length / 2 - jnp.abs(axis @ p))
-        edges = [Vector3.of(e.tolist()) for e in hollow.edges()]
-        walls = [size / 2 - accepting(jnp.abs)(e @ p) for size, e in zip(hollow.size, edges, strict=True)]
-        return functools.reduce(jnp.minimum, walls)
+        return self.tube.length / 2 - jnp.maximum(height(low, self.placed)[0], height(high, self.placed)[1])
 
 
 def _across(p: Vector3, axis: Vector3) -> Scalar:
