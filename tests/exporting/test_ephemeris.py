@@ -76,7 +76,7 @@ def test_an_attitude(run, tmp_path):
         ({"time_system": "ET"}, "time_system"),
         ({"epoch": datetime(2026, 3, 1)}, "time zone"),
         ({"identifier": "a\nb"}, "OBJECT_ID"),
-        ({"time_system": "TT"}, "only UTC has"),
+        ({"time_system": "TT"}, "which TT must not have; leave it out"),
     ],
 )
 def test_what_no_message_can_hold(run, tmp_path, options, said):

@@ -74,7 +74,7 @@ def test_the_drawn_surface_is_closed_and_has_the_volume_of_the_form(solid, volum
         (lambda: mbs.Cone(0.0, 1.0), "Cone: radius: both radii are zero"),
         (lambda: mbs.Panel(1.0, 1.0, thickness=0.1, angle=7.0), "Panel: angle: 7.0 rad is more than the whole circle"),
         (lambda: mbs.Hull(ARRAYS[0][:, :2]), "Hull: points"),
-        (lambda: mbs.Hull([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), "Hull: points: they are in one plane"),
+        (lambda: mbs.Hull([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), "Hull: points: they lie in one plane"),
         (lambda: mbs.Hull([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, np.nan)]), "Hull: .*not finite"),
     ],
 )
