@@ -511,7 +511,7 @@ def test_an_environment_in_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda m: m.set_environment(wind=mbs.StandardAtmosphere()), "wind is StandardAtmosphere.* not an environment element of this kind"),
+        (lambda m: m.set_environment(wind=mbs.StandardAtmosphere()), "wind is StandardAtmosphere.* not an environment"),
         (lambda m: m.set_environment(planet=mbs.Earth), r"not an environment element of this kind; pass Earth\(...\)"),
         (lambda m: m.set_environment(planet=mbs.Earth()), "gravity is .* and there is a planet"),
         (lambda m: m.set_environment(planet=mbs.Planet(1.0, 1.0, 298.257)), "flattening: pass a number below 1"),
