@@ -22,10 +22,14 @@ from jaxmbs.model.shapes import Float
 from jaxmbs.model.singular_mass import refuse_armature, refuse_flexible
 
 _DENSE = ("barycentric", "configuration")
-_CARRIED = (
-    "let the mechanism stand on a body whose joint is locked, and prescribe the accelerations of this joint: "
-    "mbs.forward_dynamics(mode=model.mode(lock=[joint]), prescribed=...)"
-)
+
+
+def _carried(function: str) -> str:
+    """What to do instead where the base moves."""
+    return (
+        "let the mechanism stand on a body whose joint is locked, and prescribe the accelerations of this joint: "
+        f"mbs.{function}(mode=model.mode(lock=[joint]), prescribed=...)"
+    )
 
 
 def _dense(method: str, model: Model) -> Any:
@@ -84,7 +88,7 @@ def moving_base_dynamics(
     >>> print(mbs.textbook.moving_base_dynamics(model, [0.0, 0.0], [0.0, 0.0], base=cart, t=1.0).round(3))
     [ 0.841 -0.841]
     """
-    refuse_flexible(model, "moving_base_dynamics", _CARRIED)
+    refuse_flexible(model, "moving_base_dynamics", _carried("forward_dynamics"))
     module = _dense(method, model)
     _, s, tau = _system(model, q, v, tau, t, base)
     return _accelerations(module, wittenburg.hinged(s) if module is wittenburg else s, tau)
@@ -96,7 +100,7 @@ def reactions(
     """`joint_reactions` from the explicit formulas for X^c and Y^c [Y 3.4, 3.86; W 3.1]."""
     refuse_flexible(
         model, f"joint_reactions with {'a method' if base is None else 'a base'}",
-        "leave the method out" if base is None else _CARRIED.replace("forward_dynamics", "joint_reactions"),
+        "leave the method out" if base is None else _carried("joint_reactions"),
     )  # fmt: skip
     module = _dense(method, model)
     _, s, tau = _system(model, q, v, tau, t, base)
