@@ -36,7 +36,8 @@ class Chance(NamedTuple):
         return Chance((words[0], words[1]), {name: jax.random.fold_in(key, k) for k, name in takers})
 
     def normal(self, sensor: int, instant: Any, size: int, dtype: Any) -> list[Any]:
-        """Independent standard normal numbers [Box and Muller 1958] for a sensor, by its index, at an instant."""
+        """Independent standard normal numbers [Box and Muller 1958] for a sensor, by its index; instant: a number that
+        differs between the instants at which it measures."""
         out: list[Any] = []
         for pair in range(-(-size // 2)):
             count = instant.astype(jnp.uint32), jnp.uint32(_MOST * sensor + pair)

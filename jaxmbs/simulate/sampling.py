@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.scene import elements
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.field_rules import refused as value_refused
 from jaxmbs.model.model import get
@@ -58,7 +59,12 @@ class Seen(Instant):
             return [jnp.asarray(x, dtype) for x in scene.velocity(body, local)]
 
         _, a = jax.jvp(velocity, (jnp.asarray(self.t, dtype), start), (jnp.ones((), dtype), slope))
-        return Vector3.of(a) - self.flow.tree.values["gravity"]
+        force, x = Vector3.of(a) - self.flow.tree.values["gravity"], self.point(body, local)
+        for _, element, numbers, _, on in elements(self.state.scene, self.mode):
+            free_fall = element.gravitation(numbers, self.t, x)
+            if free_fall is not None:
+                force = force - (free_fall if on is True else free_fall * jnp.where(on, 1.0, 0.0).astype(dtype))
+        return force
 
 
 class Samples(NamedTuple):
@@ -66,7 +72,6 @@ class Samples(NamedTuple):
 
     next: tuple[Any, ...]  # per sensor with a period, then per controller: number of its next sample
     release: tuple[Any, ...]  # per controller with a delay: number of the sample whose commands take effect next
-    instants: Any  # number of instants so far at which any of them sampled
     refused: Any  # whether a controller gave a parameter a value that it cannot have, or has such a delay itself
 
 
@@ -99,7 +104,7 @@ class Sampling:
         now, following = zip(*found, strict=True)
         n = len(self.period)
         late = [(delay < 0) | (delay >= x.fixed.period) for x, delay in zip(self.delayed, self.delays, strict=True)]
-        samples = Samples(following[:n], following[n:], jnp.zeros((), jnp.int32), any_of(late))
+        samples = Samples(following[:n], following[n:], any_of(late))
         return self.after(phase, t, mode, list(now), samples)
 
     def _count(self, t: Any, first: Any, period: float) -> tuple[Any, Any]:
@@ -151,7 +156,7 @@ class Sampling:
             tuple(a + b for a, b in zip(x, y, strict=True))
             for x, y in ((samples.next, due[:n]), (samples.release, due[n:]))
         )
-        return phase, Samples(following, release, samples.instants + any_of(due[:n]), refused)
+        return phase, Samples(following, release, refused)
 
     def _sampled(
         self,
@@ -191,11 +196,11 @@ class Sampling:
         phase = phase._replace(states=tuple(states[p.name] for p in s.states))
         tree = self.tree.remembering(phase.states)
         q, v, seen = tree.vector(phase.q), tree.vector(phase.v), Seen(self.flow, phase, t, mode)
-        readings = {}
+        readings, so_far = {}, sum(samples.next, jnp.zeros((), jnp.int32))  # the same in a run that goes on
         for k, x in enumerate(s.sensors):
             normal = [ZERO] * x.element.draws
             if self.chance is not None and is_noisy(s, x):
-                normal = self.chance.normal(k, samples.instants, x.element.draws, tree.dtype)
+                normal = self.chance.normal(k, so_far, x.element.draws, tree.dtype)
             readings[x.name] = x.element.reading(tree.values.of(x.name, x.element.numbers), seen.with_noise(normal))
         for name, now in zip(self.measuring, sensors, strict=True):
             held = f"{name}.reading"

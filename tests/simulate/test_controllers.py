@@ -192,6 +192,28 @@ def test_noise_is_a_function_of_the_key():
     np.testing.assert_allclose(slope, (a[0, 0] - 20 * 0.3) / 0.1, rtol=1e-9)
 
 
+def test_noise_of_a_run_that_goes_on():
+    """With two clocks, which meet at some instants only."""
+    mech = mbs.Mechanism("cart", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("cart", mass=2.0, inertia=(0.1, 0.1, 0.1))
+    mech.add_joint("rail", mbs.Prismatic((1, 0, 0)), "world", "cart")
+    mech.add_sensor("fast", mbs.Imu("cart", noise=(0.1, 0.0, 0.0)))
+    mech.add_sensor("slow", mbs.Imu("cart", noise=(0.0, 0.2, 0.0), period=0.15))
+
+    def keep(model, t, q, v, state, readings):
+        return state + jnp.stack([readings["fast"][0], t * readings["slow"][1]]), ()
+
+    mech.add_controller("log", mbs.Controller(keep, 0.1, state=np.zeros(2), reads=("fast", "slow")))
+    model, key = mech.build(), jax.random.key(5)
+    whole = mbs.simulate(model, [0.0], [0.0], t_end=1.2, dt=0.05, key=key)
+    first = mbs.simulate(model, [0.0], [0.0], t_end=0.6, dt=0.05, key=key)
+    there = mbs.set(model, {name: x[-1] for name, x in first.states.items()})
+    rest = mbs.simulate(there, first.q[-1], first.v[-1], t0=0.6, t_end=1.2, dt=0.05, key=key)
+    np.testing.assert_allclose(rest.states["log.state"], whole.states["log.state"][12:], rtol=1e-12)
+    steps = np.diff(np.asarray(whole.states["log.state"])[:, 0])
+    assert len(np.unique(steps[steps != 0].round(12))) == 11  # after the first; no two samples have the same noise
+
+
 def test_a_controller_that_takes_a_key():
     def throws(model, t, q, v, state, readings, key):
         return state, jax.random.normal(key)

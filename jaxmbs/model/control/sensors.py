@@ -39,7 +39,8 @@ class Motion(Protocol):
         ...
 
     def specific_force(self, body: str, local: Vector3) -> Vector3:
-        """Acceleration of a point [m/s²] minus that of uniform gravity."""
+        """Acceleration of a point [m/s²] minus that of gravity: the uniform one, and those of planets and other elements
+        that have `gravitation`."""
         ...
 
 

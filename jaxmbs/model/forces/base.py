@@ -139,6 +139,11 @@ class Force(Element):
         """Add the wrenches and generalized forces of the element to `loads`."""
         raise NotImplementedError
 
+    def gravitation(self, p: Numbers, t: Scalar, x: Vector3) -> Vector3 | None:
+        """Acceleration [m/s²] that the element gives to anything at the point x [m], in world axes; None: the element is no
+        gravity. A body in free fall does not feel it, and accelerometers do not show it."""
+        return None
+
     def apply_stored(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         """Add the part of the loads that follows from the potential: usually the whole, because the scene is at rest."""
         self.apply(p, scene, loads)

@@ -8,6 +8,7 @@ from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
+from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, safe_divide
 
@@ -35,6 +36,11 @@ class CentralGravity(Force):
             i = safe_divide(1.0, r.norm())  # powers of the distance itself would leave the range of float32
             pull = -(((p["mu"] * mass) * i) * i) * i
             loads.force(body, r * pull, com)
+
+    def gravitation(self, p: Numbers, t: Scalar, x: Vector3) -> Vector3:
+        r = x - p["center"]
+        i = safe_divide(1.0, r.norm())
+        return r * -(((p["mu"] * i) * i) * i)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         energy: Scalar = ZERO

@@ -61,7 +61,7 @@ class Planet(Ground):
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         R = p["attitude"]
         for body, (mass, com) in scene.masses.items():
-            e, i = self._direction(p, scene, body, com)
+            e, i = self._direction(p, scene.point(body, com))
             J = scene.inertias[body].rotated(R.T @ scene.rotation(body))
             Je, k = J @ e, 3 * ((p["mu"] * i) * i * i)
             pull = self._field(p, e, i) * mass
@@ -69,10 +69,14 @@ class Planet(Ground):
             loads.force(body, R @ pull, com)
             loads.moment(body, R @ (e.cross(Je) * k))
 
+    def gravitation(self, p: Numbers, t: Scalar, x: Vector3) -> Vector3:
+        e, i = self._direction(p, x)
+        return p["attitude"] @ self._field(p, e, i)
+
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         energy: Scalar = ZERO
         for body, (mass, com) in scene.masses.items():
-            e, i = self._direction(p, scene, body, com)
+            e, i = self._direction(p, scene.point(body, com))
             harmonic = ONE
             for n, J, P, _ in self._zonals(p, e.z):
                 harmonic = harmonic - J * _power(p["radius"] * i, n) * P
@@ -81,10 +85,10 @@ class Planet(Ground):
             energy -= (p["mu"] * i) * (mass * harmonic + 0.5 * spread * (i * i))
         return energy
 
-    def _direction(self, p: Numbers, scene: Scene, body: str, com: Vector3) -> tuple[Vector3, Scalar]:
-        """(direction from the planet's centre to a body's centre of mass, in planet axes, one over the distance); powers of
-        the distance itself would leave the range of float32."""
-        r = p["attitude"].T @ (scene.point(body, com) - p["center"])
+    def _direction(self, p: Numbers, x: Vector3) -> tuple[Vector3, Scalar]:
+        """(direction from the planet's centre to a point, in planet axes, one over the distance); powers of the distance
+        itself would leave the range of float32."""
+        r = p["attitude"].T @ (x - p["center"])
         i = safe_divide(1.0, r.norm())
         return r * i, i
 
