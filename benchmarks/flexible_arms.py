@@ -5,6 +5,10 @@ Both programs start from the same mass and stiffness matrices of a truss of 24 n
 and Bampton, and keep the same number of modes. The first result is whether they find the same motion. Then each takes the
 fewest steps (doubled from few) with which its error is small enough: jaxmbs in batches whose stiffness varies, Exudyn one
 arm after the other, by its implicit method; its explicit ones do not have joints between flexible bodies.
+
+The elbow is a ball joint, which holds positions alone. With a hinge there the programs differ by terms of second order in
+the deflections: by 9e-5 m, and by 6e-6 m with four times the stiffness. The energy of Exudyn's arm, which has neither loads
+nor damping, then ends 7e-4 J above its start however short the steps are; that of jaxmbs changes by less than 1e-7 J.
 """
 
 from __future__ import annotations
@@ -30,10 +34,10 @@ RESULTS = Path(__file__).parent / "results" / "flexible_arms.json"
 FIRST, LAST = [0, 1, 2, 3], [20, 21, 22, 23]  # nodes of the rigid faces at the root and at the tip of a link
 LENGTH = 5.0  # [m] between them
 STIFFNESS, SPREAD, MODES = 100.0, 0.1, 4
-RATES, T_END = (0.6, -0.8), 2.0  # of the hinges about z, and about y [rad/s]; no gravity
+RATES, T_END = (0.6, -0.8), 2.0  # of the hinge about z, and of the elbow about y [rad/s]; no gravity
 FINE = (8000, 1000)  # steps of Exudyn and of jaxmbs for the check
-AGREE = (2e-4, 2e-3)  # least difference of positions [m] and of velocities [m/s] that the check refuses
-ERROR, MOST = 1e-5, 20_000  # greatest error of the tips' positions at the end [m], from the program's own limit; steps
+AGREE = (2e-6, 1e-4)  # least difference of positions [m] and of velocities [m/s] that the check refuses
+ERROR, MOST = 1e-5, 20_000  # greatest error of the tips' positions at the end [m]; steps
 METHOD = "rk4"  # "dopri5" needs twice the steps
 BATCHES, ALONE = (1, 64, 1024), 4  # arms in a batch of jaxmbs; different arms that Exudyn computes in turn
 RIGID, EVALUATED = 20, 4096  # rigid links, or modes; rows of a batch
@@ -56,20 +60,20 @@ def factors(n: int) -> np.ndarray:
 
 
 def arm() -> Any:
-    """The model: hinges "root" and "elbow", flexible bodies "first" and "second"."""
+    """The model: a hinge "root", a ball joint "elbow", flexible bodies "first" and "second"."""
     mech = mbs.Mechanism("flexible arm")
     for name, nodes in (("first", {"attachments": {"tip": LAST}}), ("second", {"stations": {"tip": LAST}})):
         part = mbs.Part.from_matrices(*link_matrices(), **{"attachments": {}, **nodes}, frame=FIRST, modes=MODES)
         mech.add_flexible_body(name, part.keep(MODES), damping=0.0, order=2)
     mech.add_joint("root", mbs.Revolute((0, 0, 1)), "world", "first")
-    mech.add_joint("elbow", mbs.Revolute((0, 1, 0)), "first_tip", "second")
+    mech.add_joint("elbow", mbs.Spherical(), "first_tip", "second")
     return mech.build()
 
 
 def start(model: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v) of the straight arm whose hinges turn."""
+    """(q, v) of the straight arm whose joints turn."""
     v = np.zeros(model.nv)
-    v[model.v_slice("root")], v[model.v_slice("elbow")] = RATES
+    v[model.v_slice("root")], v[model.v_slice("elbow")] = RATES[0], (0, RATES[1], 0)
     return np.asarray(model.neutral()), v
 
 
@@ -107,11 +111,10 @@ class Exudyn:
         second = self.link(arm[1], [FIRST], reach, np.cross([0, 0, turn], reach), [0, bend, turn])
         self.links = first, second
         world = system.AddMarker(self.items.MarkerBodyRigid(bodyNumber=system.AddObject(self.items.ObjectGround())))
-        for pair, free in (
-            ((world, self.face(first, FIRST)), 5),
-            ((self.face(first, LAST), self.face(second, FIRST)), 4),
+        for pair, held in (
+            ((world, self.face(first, FIRST)), [1, 1, 1, 1, 1, 0]),
+            ((self.face(first, LAST), self.face(second, FIRST)), [1, 1, 1, 0, 0, 0]),
         ):
-            held = [int(axis != free) for axis in range(6)]
             system.AddObject(self.items.GenericJoint(markerNumbers=list(pair), constrainedAxes=held))
         system.Assemble()
 
@@ -201,9 +204,8 @@ def arms_beside_exudyn(batches: tuple[int, ...] = BATCHES, alone: int = ALONE) -
     except peers.Absent as reason:
         out["Exudyn"] = {"absent": str(reason)}
         arms = []
-    limit = exact  # of Exudyn, whose rotations of faces differ by terms of third order
     if arms:
-        limit = found = np.array([a.motion(RADII[0], FINE[0])() for a in arms])
+        found = np.array([a.motion(RADII[0], FINE[0])() for a in arms])
         out["same_motion"] = dict(zip(("positions_m", "velocities_m_per_s"), differences(found, exact), strict=True))
         if not all(x < most for x, most in zip(out["same_motion"].values(), AGREE, strict=True)):
             raise SystemExit(f"jaxmbs and Exudyn do not find the same motion: {out['same_motion']}")
@@ -215,7 +217,7 @@ def arms_beside_exudyn(batches: tuple[int, ...] = BATCHES, alone: int = ALONE) -
         row = {"steps": steps, "error": error, "first_result_s": time.perf_counter() - start, **timed(run, n, 5)}
         out["rows"].append({"what": f"jaxmbs, {METHOD}, a batch", **row})
     for radius in RADII if arms else ():
-        steps, error = fewest(lambda n, radius=radius: np.array([a.motion(radius, n)() for a in arms]), limit, 125)
+        steps, error = fewest(lambda n, radius=radius: np.array([a.motion(radius, n)() for a in arms]), exact, 125)
         runs = [a.motion(radius, steps) for a in arms]
         row = {"steps": steps, "error": error, **timed(lambda runs=runs: [run() for run in runs], alone, 3)}
         out["rows"].append({"what": f"Exudyn, generalized alpha, {radius}, in turn", **row})
