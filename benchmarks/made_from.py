@@ -32,6 +32,13 @@ TABLES = {  # with the files whose changes may change the table
         *ENGINE,
     ),
     BASELINES: ("benchmarks/suite.py", "benchmarks/peers.py", *ENGINE, *COMPILER),
+    "benchmarks/results/flexible_arms.json": (
+        "benchmarks/flexible_arms.py",
+        "tests/flexible/parts.py",
+        "jaxmbs/model/flexible_bodies/*.py",
+        *STEPS,
+        *COMPILER,
+    ),
     "benchmarks/results/loops.json": ("benchmarks/loops.py", "jaxmbs/dynamics/constrained/*.py", *ENGINE, *COMPILER),
     "benchmarks/results/beside-mjx-*.json": (
         "benchmarks/beside_mjx.py",

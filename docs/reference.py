@@ -380,9 +380,30 @@ def _within_jax(kept: dict[str, Any]) -> list[str]:
     ]
 
 
+def _flexible_arms(kept: dict[str, Any]) -> list[str]:
+    """Arms with two flexible links beside Exudyn, and bodies with many modes beside rigid links."""
+    arms = kept["arms"]
+    rows = (
+        (
+            r["what"], f"{r['arms']:,}", f"{r['steps']:,}", f"{r['error']:.0e}", f"{r['ms_per_arm']:.3g}",
+            f"{r['processor_ms_per_arm']:.3g}",
+        )
+        for r in arms["rows"]
+    )  # fmt: skip
+    bodies = ((r["what"], f"{r['ns']:,.0f}", f"{r['beside_links']:.2f}") for r in kept["modes"])
+    return [
+        "## Arms with two flexible links\n",
+        f"Every arm with its own stiffness, {arms['t_end']:g} s of motion, the fewest steps (doubled from few) with which "
+        f"the tips are {arms['error_below']:g} m off at most.\n",
+        table(("", "arms", "steps", "error, m", "ms per arm", "of the processor, ms"), rows),
+        "Forward dynamics in a batch, of rigid links and of bodies with as many modes.\n",
+        table(("", "ns", "beside the links"), bodies),
+    ]
+
+
 _STATISTICS = {
     "separation": _separation, "rare_failure": _rare_failure, "many_samples": _many_samples, "workers": _workers,
-    "solvers": _solvers, "within_jax": _within_jax,
+    "solvers": _solvers, "within_jax": _within_jax, "flexible_arms": _flexible_arms,
 }  # fmt: skip
 _WINDOWS = ("windows", "build, s", "first result, s", "step, µs", "step in a batch of 1024, µs", "acceleration, µs",
             "Pinocchio, µs", "error", "jaxmbs, ms", "Exudyn index 3, ms", "index 2, ms")  # fmt: skip

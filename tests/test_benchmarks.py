@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import generated, limits, page, peers, solvers, suite
+from benchmarks import flexible_arms, generated, limits, page, peers, solvers, suite
+from docs import reference
 
 
 @pytest.mark.slow
@@ -129,3 +130,23 @@ def test_a_solver_that_claims_an_optimum_wrongly_is_called_so():
     assert [solvers.ended({"found": f, "says": s}) for f, s in ((True, True), (False, True), (True, False))] == [
         "yes", "wrongly", "no",
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_arms_with_flexible_links_move_as_in_exudyn():
+    """One arm whose links are as stiff as each other, two others in a batch; a run in which motions differ ends."""
+    pytest.importorskip("exudyn", reason="needs pip install 'jaxmbs[bench]'")
+    found = flexible_arms.arms_beside_exudyn(batches=(2,), alone=1)
+    own, *theirs = found["rows"]
+    assert own["arms"] == 2 and len(theirs) == len(flexible_arms.RADII)
+    assert all(row["error"] < flexible_arms.ERROR and row["steps"] <= flexible_arms.MOST for row in found["rows"])
+    modes = [{"what": "20 rigid links", "ns": 1000.0, "beside_links": 1.0}]
+    page = "".join(reference._flexible_arms({"arms": found, "modes": modes}))
+    assert "in turn | 1 |" in page and "| 1,000 |" in page
+
+
+@pytest.mark.slow
+def test_bodies_with_many_modes_beside_rigid_links():
+    found = flexible_arms.modes_beside_links(rows=4)
+    assert found[0]["beside_links"] == 1 and len(found) == 5
+    assert all(row["error"] < 1e-8 and row["ns"] > 0 for row in found)

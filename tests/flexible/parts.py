@@ -26,6 +26,22 @@ def lumped(seed=0, nodes=7, modes=3, rotary=False):
     return mbs.Part(**of_shapes(M, x, shapes, frequency), **moved), m, x, shapes
 
 
+def truss(n=5, stiff=1.0):
+    """(mass, stiffness, positions) of bars between the corners of n cubes in a row, with 3 displacements for each node;
+    stiff: factor on the bars of the first and of the last face."""
+    x = np.array([(k, i, j) for k in range(n + 1) for i in (0, 1) for j in (0, 1)], float)
+    K = np.zeros((3 * len(x), 3 * len(x)))
+    for a in range(len(x)):
+        for b in range(a):
+            d = x[a] - x[b]
+            if np.abs(d).max() == 1:
+                k = 1e3 / (d @ d) * np.outer(d, d) / (d @ d)
+                k = k * (stiff if x[a, 0] == x[b, 0] and x[a, 0] in (0, n) else 1.0)
+                for i, j, sign in ((a, a, 1), (b, b, 1), (a, b, -1), (b, a, -1)):
+                    K[3 * i : 3 * i + 3, 3 * j : 3 * j + 3] += sign * k
+    return np.kron(np.diag(1 + 0.1 * np.arange(len(x))), np.eye(3)), K, x
+
+
 def arm(order=2, seed=0, damping=0.02, gravity=(0.3, -0.2, -9.81), root=None):
     """A flexible body on a joint, with a rigid body on one node and another flexible body on the other."""
     part, *_ = lumped(seed)

@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse
 
 import jaxmbs as mbs
-from tests.flexible.test_parts import truss
+from tests.flexible.parts import truss
 
 GRAVITY, SPIN, STIFFNESS, T_END = (3.0, 2.0, -9.0), (0.5, -0.4, 1.2), 100.0, 1.0
 FIRST, LAST = [0, 1, 2, 3], [20, 21, 22, 23]

@@ -9,7 +9,7 @@ import jaxmbs as mbs
 from jaxmbs.model.flexible_bodies.beams import assembled
 from jaxmbs.model.joints import ElasticModes, FlexibleNode
 from tests.cases import relative
-from tests.flexible.parts import lumped
+from tests.flexible.parts import lumped, truss
 
 L, MASS, EI, GJ = 2.0, 1.5, (40.0, 90.0), 10.0
 
@@ -291,22 +291,6 @@ def test_a_refused_body_adds_nothing(given, says):
     with pytest.raises(mbs.ModelError, match=says):
         mech.add_flexible_body("boom", part, **given)
     mech.add_flexible_body("boom", part)
-
-
-def truss(n=5, stiff=1.0):
-    """(mass, stiffness, positions) of bars between the corners of n cubes in a row, with 3 displacements for each node;
-    stiff: factor on the bars of the first and of the last face."""
-    x = np.array([(k, i, j) for k in range(n + 1) for i in (0, 1) for j in (0, 1)], float)
-    K = np.zeros((3 * len(x), 3 * len(x)))
-    for a in range(len(x)):
-        for b in range(a):
-            d = x[a] - x[b]
-            if np.abs(d).max() == 1:
-                k = 1e3 / (d @ d) * np.outer(d, d) / (d @ d)
-                k = k * (stiff if x[a, 0] == x[b, 0] and x[a, 0] in (0, n) else 1.0)
-                for i, j, sign in ((a, a, 1), (b, b, 1), (a, b, -1), (b, a, -1)):
-                    K[3 * i : 3 * i + 3, 3 * j : 3 * j + 3] += sign * k
-    return np.kron(np.diag(1 + 0.1 * np.arange(len(x))), np.eye(3)), K, x
 
 
 def test_rigid_interfaces_of_solids():
