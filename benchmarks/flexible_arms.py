@@ -276,7 +276,7 @@ def main(keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False) 
     compute("float64")
     machine = suite.machine()
     machine["versions"]["exudyn"] = peers.version_of("exudyn")
-    found = {"machine": machine, "arms": arms_beside_exudyn()}
+    found: dict[str, Any] = {"machine": machine, "arms": arms_beside_exudyn()}
     print(json.dumps(found["arms"], indent=1), flush=True)
     found["modes"] = modes_beside_links()
     print(json.dumps(found["modes"], indent=1))
