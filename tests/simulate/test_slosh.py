@@ -1,5 +1,7 @@
 """Liquid in a tank: frequency, forces on the tank, momentum and energy."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import jn_zeros, jnp_zeros
@@ -75,6 +77,68 @@ def test_a_level_that_falls():
     late = mbs.set(model, {"tank.fill": run.states["tank.fill"][-1]})
     reaction = mbs.joint_reactions(late, [0.0, 0.0], [0.0, 0.0])[0]
     np.testing.assert_allclose(reaction[5], G * (100.0 + left[-1] * 1000.0 * np.pi * 0.25), rtol=1e-10)
+
+
+WHOLE = 1000.0 * np.pi * 0.25  # kg in a full tank
+
+
+@pytest.mark.parametrize("options", [{"dt": 0.05}, {"method": "dop853", "tolerance": 1e-8, "dt": 0.2}])
+def test_an_outflow_ends_at_the_residual(options):
+    """At its instant, in the middle of a step; then the liquid swings on at the frequency of the level that is left."""
+    model = tank(fill=0.05, flow=20.0, residual=0.01)
+    run = mbs.simulate(model, [0.001, 0.0], [0.0, 0.0], t_end=4.0, **options)
+    end = 0.04 * WHOLE / 20.0
+    np.testing.assert_allclose(run.states["tank.fill"], np.maximum(0.05 - 20.0 * run.t / WHOLE, 0.01), atol=1e-9)
+    assert int(run.status) == 0 and abs(run.energy_error).max() < 1e-8 and 1.0 < end < 2.0
+    k = ROOT / 0.5
+    w, after = np.sqrt(G * k * np.tanh(k * 0.01)), np.asarray(run.t > end + 0.01)
+    size = np.hypot(run.q[after, 0], run.v[after, 0] / w)
+    np.testing.assert_allclose(size, size[0], rtol=1e-4)
+
+
+def test_an_empty_tank_stays_finite():
+    """Down to a millionth; and a tank that begins below the residual does not flow."""
+    run = mbs.simulate(tank(fill=0.1, flow=20.0, residual=1e-6), [0.001, 0.0], [0.0, 0.0], t_end=8.0, dt=0.05)
+    assert int(run.status) == 0 and np.abs(run.q).max() < 0.1
+    np.testing.assert_allclose(run.states["tank.fill"][-1], 1e-6, atol=1e-9)
+    run = mbs.simulate(tank(fill=0.0005, flow=20.0), [0.001, 0.0], [0.0, 0.0], t_end=0.1, dt=0.05)
+    np.testing.assert_array_equal(run.states["tank.fill"], 0.0005)
+
+
+@pytest.mark.parametrize("name", ["tank.fill", "tank.flow", "tank.residual"])
+def test_derivatives_through_the_end_of_the_outflow(name):
+    model = tank(fill=0.05, flow=20.0, residual=0.01)
+
+    def there(x):
+        run = mbs.simulate(mbs.set(model, {name: x}), jnp.array([0.01, 0.0]), jnp.zeros(2), t_end=2.0, dt=0.05)
+        return run.q[-1, 0] + run.states["tank.fill"][-1]
+
+    there, x = jax.jit(there), float(mbs.get(model, name))
+    step = 1e-5 * x
+    want = (there(x + step) - there(x - step)) / (2 * step)
+    np.testing.assert_allclose(jax.jvp(there, (x,), (1.0,))[1], want, rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(there)(x), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("fill", [1.5, 0.0, -0.1])
+def test_a_level_that_no_tank_has(fill):
+    why = "'tank': fill: a tank is full at 1" if fill > 1 else "tank.*fill.* must be more than zero"
+    with pytest.raises(mbs.ModelError, match=why):
+        tank(fill=fill)
+    with pytest.raises(mbs.ModelError, match=why):
+        mbs.set(tank(), {"tank.fill": fill})
+
+
+def test_the_momentum_of_a_tank_that_drains():
+    """What leaves has the tank's velocity, so that the tank falls freely; the sum of what is left is not conserved."""
+    model = tank(mbs.Free(), flow=20.0)
+    q0, v0 = [0.0, 0, 0, 1, 0, 0, 0, 0, 0], [0.0, 0, 0, 0, 0, 2.0, 0, 0]
+    run = mbs.simulate(model, q0, v0, t_end=1.0, dt=0.1)
+    np.testing.assert_allclose(run.v[:, 5], 2.0 - G * run.t, rtol=1e-9, atol=1e-9)
+    with pytest.raises(mbs.ModelError, match=r"mass leaves 'tank' \(20 kg\), and its momentum"):
+        run.momentum_error(model)
+    angular, linear = jax.jit(lambda run: run.momentum_error(model))(run)
+    assert not linear[0].any() and np.isnan(linear[1:]).all() and np.isnan(angular[1:]).all()
 
 
 def test_a_file(tmp_path):

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field, state
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.forces.motor import LOCATED
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import RigidInertia, Symmetric3, Vector3
-from jaxmbs.spatial.scalar import Scalar, sqrt, tanh
+from jaxmbs.spatial.scalar import Scalar, maximum, sqrt, tanh, where
 
 if TYPE_CHECKING:
     from jaxmbs.model.mechanism import Mechanism
@@ -33,8 +36,11 @@ class Slosh(Force):
     / radius and s = 0.8368, a square box k = pi / (2 radius) and s = 0.8106 [Abramson 1966, chapter 6; Dodge 2000,
     chapter 3]. The rest is fixed, so that the centre of mass at rest is that of the liquid. Together they have the
     inertia of the frozen liquid across the axis, and none about it. The spring belongs to the given acceleration; it
-    does not follow that of the motion. The level falls with the flow. The mass and the inertia of the body are those
-    without liquid.
+    does not follow that of the motion. The mass and the inertia of the body are those without liquid.
+
+    The level falls with the flow, down to the residual: the share of the height that no outlet draws off, and the least
+    with which the moving mass has a motion of its own. What leaves has the velocity of the place where it was, and
+    exerts no force on the tank.
 
     >>> mech = mbs.Mechanism("tank", gravity=(0.0, 0.0, -9.81))
     >>> mech.add_body("stage", mass=100.0, inertia=(50.0, 50.0, 20.0))
@@ -45,6 +51,7 @@ class Slosh(Force):
     [0.933 0.933]
     """
 
+    trials: ClassVar[int] = 24
     body: str = field(Kind.BODY, "", "body that the tank is part of")
     point: Vector = field(Kind.PLACE, "m", "centre of the tank's bottom, in body axes", default=(0.0, 0.0, 0.0))
     axis: Vector = field(Kind.AXIS, "", "from the bottom to the surface, in body axes", default=(0.0, 0.0, 1.0))
@@ -58,6 +65,9 @@ class Slosh(Force):
     )
     damping: Number = field(Kind.NOT_NEGATIVE, "", "share of critical damping", default=0.0)
     flow: Number = field(Kind.NOT_NEGATIVE, "kg/s", "mass that leaves", default=0.0)
+    residual: Number = field(
+        Kind.POSITIVE, "", "share of the height at which the flow ends", default=0.001, kw_only=True
+    )
     liquid: str | None = field(Kind.BODY, "", "the body that is added", default=None, kw_only=True)
     along_x: str | None = field(Kind.JOINT, "", "the joint that is added", default=None, kw_only=True)
     along_y: str | None = field(Kind.JOINT, "", "the joint that is added", default=None, kw_only=True)
@@ -107,8 +117,23 @@ class Slosh(Force):
             self.liquid: RigidInertia.at_com(moving, Vector3(0.0, 0.0, 1.0) * height, none),
         }
 
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        return {"fill: a tank is full at 1; pass a share of the height, more than 0 and at most 1": p["fill"] <= 1}
+
+    def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
+        """The end of the outflow. As for the propellant of a Motor, what remains by rounding makes no second corner."""
+        left = p["fill"] - p["residual"]
+        if scene.sides:
+            return ((where(scene.sides[0], left, -1.0), where(scene.sides[0], -self._fall(p), 0.0)),)
+        rest = LOCATED + 8 * float(np.finfo(getattr(left, "dtype", float)).eps) * maximum(scene.t, -scene.t)
+        return ((left - rest * self._fall(p), None),)
+
+    def _fall(self, p: Numbers) -> Scalar:
+        """Rate [1/s] at which the level falls while there is an outflow, in heights of the tank."""
+        return p["flow"] / (p["density"] * self._area(p) * p["height"])
+
     def rates(self, p: Numbers, scene: Scene) -> Mapping[str, Any]:
-        return {"fill": -p["flow"] / (p["density"] * self._area(p) * p["height"])}
+        return {"fill": where(self.sides(p, scene)[0], -self._fall(p), 0.0)}
 
     def _displaced(self, scene: Scene) -> list[tuple[str, Scalar, Scalar]]:
         """(joint, displacement, rate) across the axis."""
