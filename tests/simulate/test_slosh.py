@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import jn_zeros, jnp_zeros
+from scipy.special import ellipk, jn_zeros, jnp_zeros
 
 import jaxmbs as mbs
 from jaxmbs.model.forces.slosh import ROOT
@@ -246,7 +246,84 @@ def test_a_file_of_a_rectangle(tmp_path):
         mbs.load(tmp_path / "short.toml")
 
 
-@pytest.mark.parametrize("make", [rectangle])
+def pendulum(joint=None, **given):
+    return tank(joint, model="pendulum", fill=0.6, **given)
+
+
+def length_of_the_pendulum(h=0.6):
+    k = jnp_zeros(1, 1)[0] / 0.5
+    return 1 / (k * np.tanh(k * h))
+
+
+@pytest.mark.parametrize("g", [1.62, 4 * 9.81])
+def test_the_period_of_the_pendulum(g):
+    """4 sqrt(L / g) K(sin(angle / 2)), also of large swings: with the gravity that there is, not with the given one."""
+    L, start = length_of_the_pendulum(), 1.0
+    period = 4 * np.sqrt(L / g) * ellipk(np.sin(start / 2) ** 2)
+    run = mbs.simulate(pendulum(gravity=(0, 0, -g)), [0.0, start], [0.0, 0.0], t_end=period, dt=period / 400)
+    np.testing.assert_allclose(run.q[-1], [0.0, start], atol=1e-7)
+    np.testing.assert_allclose(run.q[100, 1], 0.0, atol=1e-7)
+    assert np.abs(run.energy_error).max() < 1e-6
+
+
+def test_the_pendulum_pushes_as_the_spring_does():
+    """For small motions: the same frequency, reaction of the stand, and mass matrix of a free stage."""
+    hung, sprung, L = pendulum(), tank(fill=0.6), length_of_the_pendulum()
+    x, v = np.array([1e-7, -2e-7]), np.array([3e-7, 1e-7])
+    np.testing.assert_allclose(
+        mbs.joint_reactions(hung, x / L, v / L)[0] - mbs.joint_reactions(hung, 0 * x, 0 * x)[0],
+        mbs.joint_reactions(sprung, x, v)[0] - mbs.joint_reactions(sprung, 0 * x, 0 * x)[0],
+        rtol=1e-5, atol=1e-8,
+    )  # fmt: skip
+    np.testing.assert_allclose(
+        mbs.modes(hung, [0.0, 0.0]).frequency, mbs.modes(sprung, [0.0, 0.0]).frequency, rtol=1e-9
+    )
+    rest = [0.3, -0.2, 0.1, 1, 0, 0, 0, 0, 0]
+    given = {"axis": (0.6, 0.0, 0.8)}
+    M, N = (
+        np.asarray(mbs.mass_matrix(m, rest))
+        for m in (pendulum(mbs.Free(), **given), tank(mbs.Free(), fill=0.6, **given))
+    )
+    scale = np.array([1, 1, 1, 1, 1, 1, L, L])
+    np.testing.assert_allclose(M, N * np.outer(scale, scale), rtol=1e-9, atol=1e-9)
+
+
+def test_a_free_stage_with_a_pendulum_conserves_momentum():
+    model = pendulum(mbs.Free(), gravity=(0.0, 0.0, 0.0), axis=(0.6, 0.0, 0.8))
+    v0 = [0.1, -0.2, 0.05, 0.3, 0.0, 0.1, 0.4, 0.6]
+    run = mbs.simulate(model, [0.0, 0, 0, 1, 0, 0, 0, 0.3, -0.1], v0, t_end=1.0, dt=0.01)
+    for error in (*run.momentum_error(model), run.energy_error):
+        assert np.abs(error).max() < 1e-5
+    assert np.ptp(run.q[:, 7]) > 0.1 and np.ptp(run.q[:, 8]) > 0.1
+
+
+def test_damping_of_a_pendulum():
+    """A share of critical damping at the given acceleration, and the energy balance knows it."""
+    model = pendulum(damping=0.05)
+    run = mbs.simulate(model, [1e-4, 0.0], [0.0, 0.0], t_end=3.0, dt=0.01)
+    w = np.sqrt(G / length_of_the_pendulum())
+    damped = w * np.sqrt(1 - 0.05**2)
+    want = 1e-4 * np.exp(-0.05 * w * run.t) * (np.cos(damped * run.t) + 0.05 * w / damped * np.sin(damped * run.t))
+    np.testing.assert_allclose(run.q[:, 0], want, atol=1e-9)
+    assert np.abs(run.energy_error).max() < 1e-9
+
+
+def test_a_pendulum_keeps_its_level(tmp_path):
+    model = pendulum(axis=(0.0, 0.6, 0.8))
+    mbs.save(model, tmp_path / "tank.toml")
+    again = mbs.load(tmp_path / "tank.toml")
+    np.testing.assert_allclose(mbs.mass_matrix(again, [0.1, 0.2]), mbs.mass_matrix(model, [0.1, 0.2]), rtol=1e-12)
+    mbs.set(model, {"tank.density": 800.0, "tank.fill": 0.6})
+    for changed in ({"tank.fill": 0.5}, {"tank.radius": 0.4}):
+        with pytest.raises(mbs.ModelError, match="'tank': the pendulum's hinge belongs to"):
+            mbs.set(model, changed)
+    with pytest.raises(mbs.ModelError, match="'tank': flow: the pendulum's hinge"):
+        pendulum(flow=1.0)
+    with pytest.raises(mbs.ModelError, match="'tank': the pendulums of a rectangle"):
+        rectangle(model="pendulum")
+
+
+@pytest.mark.parametrize("make", [rectangle, pendulum])
 def test_derivatives_of_accelerations(make):
     model, names = (
         make(mbs.Free(), axis=(0.6, 0.0, 0.8), damping=0.05),

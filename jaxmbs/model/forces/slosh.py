@@ -17,6 +17,7 @@ from jaxmbs.model.forces.motor import LOCATED
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
+from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, maximum, sqrt, tanh, total, where
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ ROOT = 1.841183781340659  # first zero of the derivative of the Bessel function 
 
 
 class Mode(NamedTuple):
-    """The moving mass [kg], its height [m] above the bottom, and the square of its frequency [rad²/s²]."""
+    """The moving mass [kg], its height [m] above the bottom, the square of its frequency [rad²/s²], and the length [m] of
+    the pendulum that has this frequency."""
 
     mass: Scalar
     height: Scalar
     square: Scalar
+    length: Scalar
 
 
 @element
@@ -50,6 +53,11 @@ class Slosh(Force):
     The rest is fixed, so that the centre of mass at rest is that of the liquid. Together they have the inertia of the
     frozen liquid across the axis, and none about it. The spring belongs to the given acceleration; it does not follow that
     of the motion. The mass and the inertia of the body are those without liquid.
+
+    With model="pendulum" the moving mass hangs at the same height on a pendulum of the length 1 / (k tanh(k h)), and the
+    coordinates are its angles [rad] towards tank_x and tank_y. For small motions it is the same, but its frequency
+    follows the acceleration and the gravity that there are; the given acceleration only sets the damping. Its hinge
+    stays where it was for the first level, so that there is no flow, and other levels need another mechanism.
 
     The level falls with the flow, down to the residual: the share of the height that no outlet draws off, and the least
     with which the moving mass has a motion of its own. What leaves has the velocity of the place where it was, and
@@ -83,6 +91,9 @@ class Slosh(Force):
     )
     side_x: Number = field(Kind.POSITIVE, "m", "longer side of the rectangle, along tank_x", default=1.0, kw_only=True)
     side_y: Number = field(Kind.POSITIVE, "m", "its other side, along tank_y", default=1.0, kw_only=True)
+    model: str = field(
+        Kind.CHOICE, "", "of the moving mass", default="spring", choices=("spring", "pendulum"), kw_only=True
+    )
     along: Vector | None = field(
         Kind.AXIS, "", "direction of tank_x, across the axis, in body axes", default=None, kw_only=True
     )
@@ -92,25 +103,53 @@ class Slosh(Force):
     between: str | None = field(
         Kind.BODY, "", "the body between these joints, if the tank is a rectangle", default=None, kw_only=True
     )
+    hinge: Vector | None = field(
+        Kind.PLACE, "m", "where the pendulum hangs, in body axes; added", default=None, kw_only=True
+    )
 
     def added(self, mech: Mechanism, name: str) -> Slosh:
-        from jaxmbs.model.joints import Prismatic
+        from jaxmbs.model.joints import Prismatic, Revolute
 
         if self.liquid is not None:  # read from a file in which they are
             if self.shape == "rectangle" and self.between is None:
                 raise ModelError(
                     f"force {name!r}: between is missing; pass the body between {self.along_x!r} and the liquid"
                 )
+            if (self.model == "pendulum") != (self.hinge is not None):
+                raise ModelError(
+                    f"force {name!r}: hinge is for pendulums; pass the place of its joint, or none for a spring"
+                )
             return self
+        if self.model == "pendulum" and self.shape == "rectangle":
+            raise ModelError(f"force {name!r}: the pendulums of a rectangle hang at two heights; use model='spring'")
         between, liquid = f"{name}_between", f"{name}_liquid"
         mech.add_body(between, 0.0)
         mech.add_body(liquid, 0.0)
-        mech.add_joint(
-            f"{name}_x", Prismatic((1, 0, 0)), self.body, between, parent_pose=self._tank(f"force {name!r}: ")
-        )
-        mech.add_joint(f"{name}_y", Prismatic((0, 1, 0)), between, liquid)
+        place, hinge = self._tank(f"force {name!r}: "), None
+        ways = Prismatic((1, 0, 0)), Prismatic((0, 1, 0))
+        if self.model == "pendulum":
+            hinge = self._hung(place)
+            place, ways = replace(place, position=hinge), (Revolute((0, -1, 0)), Revolute((1, 0, 0)))
+        mech.add_joint(f"{name}_x", ways[0], self.body, between, parent_pose=place)
+        mech.add_joint(f"{name}_y", ways[1], between, liquid)
         carrier = between if self.shape == "rectangle" else None
-        return replace(self, liquid=liquid, along_x=f"{name}_x", along_y=f"{name}_y", between=carrier)
+        added = replace(self, liquid=liquid, along_x=f"{name}_x", along_y=f"{name}_y", between=carrier)
+        return replace(added, hinge=hinge)
+
+    def _hung(self, tank: Pose) -> Vector:
+        """The place of the pendulum's hinge, from the numbers that are given."""
+        try:
+            p = {name: float(np.asarray(getattr(self, name))) for name in ("radius", "height", "fill", "density")}
+        except (TypeError, ValueError):
+            return self.point  # what is no number is refused afterwards, with its name
+        if not all(0 < x < math.inf for x in p.values()):
+            return self.point
+        up = np.asarray(tank.rotation)[:, 2] * float(self._hinge_height(p))
+        return tuple((np.asarray(self.point, float) + up).tolist())
+
+    def _hinge_height(self, p: Numbers) -> Scalar:
+        mode, _ = self._modes({**p, "acceleration": 0.0})
+        return mode.height + mode.length
 
     def _tank(self, where: str = "") -> Pose:
         """The frame at the tank's bottom, in body axes: x along tank_x, z along the axis."""
@@ -151,11 +190,11 @@ class Slosh(Force):
         whole, half = tanh(k * h), tanh(0.5 * k * h)
         moving = self._whole(p) * share * whole / (k * h)
         height = h - 2.0 * half / k
-        return Mode(moving, height, p["acceleration"] * k * whole)
+        return Mode(moving, height, p["acceleration"] * k * whole, 1.0 / (k * whole))
 
     def masses(self, p: Numbers) -> Mapping[str, RigidInertia]:
         assert self.liquid is not None  # once it is part of a mechanism
-        (moving, height, _), along_y = self._modes(p)
+        (moving, height, _, length), along_y = self._modes(p)
         all_of_it, h, r = self._whole(p), self._depth(p), p["radius"]
         if self.between is not None:
             return self._of_rectangle(p, (moving, height), (along_y.mass, along_y.height))
@@ -168,9 +207,10 @@ class Slosh(Force):
         across = Symmetric3.diagonal(about, about, about) - Symmetric3.outer(z, about)
         bottom = Vector3(*map(float, self.point))
         none = Symmetric3.diagonal(0.0, 0.0, 0.0)
+        where_it_is = -length if self.hinge is not None else height  # in the frame that moves
         return {
             self.body: RigidInertia.at_com(fixed, bottom + z * low, across),
-            self.liquid: RigidInertia.at_com(moving, Vector3(0.0, 0.0, 1.0) * height, none),
+            self.liquid: RigidInertia.at_com(moving, Vector3(0.0, 0.0, 1.0) * where_it_is, none),
         }
 
     def _of_rectangle(
@@ -199,6 +239,15 @@ class Slosh(Force):
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
         full = {"fill: a tank is full at 1; pass a share of the height, more than 0 and at most 1": p["fill"] <= 1}
+        if self.hinge is not None:
+            off = self._hinge_height(p) - float(np.linalg.norm(np.asarray(self.hinge) - np.asarray(self.point)))
+            moved = "the pendulum's hinge belongs to the radius, height and fill with which the tank was added"
+            flows = "flow: the pendulum's hinge does not follow the level; leave the flow at 0, or use model='spring'"
+            return {
+                **full,
+                f"{moved}; build another mechanism": abs(off) <= 1e-5 * self._hinge_height(p),
+                flows: p["flow"] <= 0,
+            }
         if self.shape != "rectangle":
             return full
         longer = "side_x must not be shorter than side_y; exchange them, and turn tank_x by `along`"
@@ -227,15 +276,22 @@ class Slosh(Force):
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         for joint, mode, x, rate in self._displaced(p, scene):
-            drag = 2.0 * p["damping"] * mode.mass * sqrt(mode.square)
-            loads.joint(joint, (-(mode.mass * mode.square) * x - drag * rate,))
+            drag = self._drag(p, mode) * rate
+            spring = -(mode.mass * mode.square) * x if self.hinge is None else 0.0
+            loads.joint(joint, (spring - drag,))
+
+    def _drag(self, p: Numbers, mode: Mode) -> Scalar:
+        """Damping force per rate, or moment per angular rate of a pendulum."""
+        drag = 2.0 * p["damping"] * mode.mass * sqrt(mode.square)
+        return drag if self.hinge is None else drag * (mode.length * mode.length)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
+        if self.hinge is not None:
+            return ZERO
         return total(*(0.5 * mode.mass * mode.square * (x * x) for _, mode, x, _ in self._displaced(p, scene)))
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
-        lost = (mode.mass * sqrt(mode.square) * (rate * rate) for _, mode, _, rate in self._displaced(p, scene))
-        return -2.0 * p["damping"] * total(*lost)
+        return -total(*(self._drag(p, mode) * (rate * rate) for _, mode, _, rate in self._displaced(p, scene)))
 
 
 def _upon_the_axis(mass: Scalar, height: Scalar) -> RigidInertia:
