@@ -14,7 +14,8 @@ from jaxmbs.model import Model, ModelError
 from jaxmbs.model.constraints import FunctionConstraint
 from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import WORLD, Force
-from jaxmbs.model.structure import Structure
+from jaxmbs.model.parameters import is_traced
+from jaxmbs.model.structure import ForceElement, Structure
 
 if TYPE_CHECKING:
     from jaxmbs.simulate.solution import Solution
@@ -30,6 +31,16 @@ def momentum_error(solution: Solution, model: Model) -> tuple[jax.Array, jax.Arr
             "momentum; compare the change with the impulse that you know instead"
         )
 
+    shed = {f.name: _carried(solution, model, f) for f in s.forces if f.element.carries}
+    lost = [
+        f"{name!r} ({(x[0] - x).max():.6g} kg)" for name, x in shed.items() if not is_traced(x) and (x != x[0]).any()
+    ]
+    if lost:
+        raise ModelError(
+            f"momentum_error: mass leaves {', '.join(lost)}, and its momentum with it; compare a run in which none leaves, "
+            "or the momentum with the one that you know instead"
+        )
+
     def at(states: dict[str, jax.Array], t: jax.Array, q: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
         return momentum(replace(model, overrides={**model.overrides, **states}), q, v, t=t)
 
@@ -39,7 +50,20 @@ def momentum_error(solution: Solution, model: Model) -> tuple[jax.Array, jax.Arr
         for carried in f.element.masses(values.of(f.name, f.element.numbers)).values():
             mass += jnp.asarray(carried.mass)
     fallen = jnp.outer(mass * (solution.t - solution.t[0]), jnp.stack([jnp.asarray(x) for x in values["gravity"]]))
-    return angular - angular[:1], (linear - linear[:1] - fallen).astype(linear.dtype)
+    linear = (linear - linear[:1] - fallen).astype(linear.dtype)
+    kept = jnp.all(jnp.stack([x == x[0] for x in shed.values()]), axis=0)[:, None] if shed else True
+    return jnp.where(kept, angular - angular[:1], jnp.nan), jnp.where(kept, linear, jnp.nan)
+
+
+def _carried(solution: Solution, model: Model, force: ForceElement) -> jax.Array:
+    """The mass [kg] (rows,) that a force element adds to bodies."""
+
+    def at(states: dict[str, jax.Array]) -> jax.Array:
+        p = replace(model, overrides={**model.overrides, **states}).values().of(force.name, force.element.numbers)
+        return sum((jnp.asarray(x.mass) for x in force.element.masses(p).values()), jnp.zeros(()))
+
+    own = {name: x for name, x in solution.states.items() if name.startswith(f"{force.name}.")}
+    return jax.vmap(at)(own) if own else jnp.broadcast_to(at({}), solution.t.shape)
 
 
 def _from_outside(s: Structure) -> Iterator[str]:

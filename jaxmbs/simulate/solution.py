@@ -149,7 +149,7 @@ class Solution:
         centre of mass [N m s], linear (rows, 3) [N s]), in world axes: the momentum minus its initial value and minus
         the impulse of uniform gravity. Generalized forces `tau` on the degrees of freedom of a floating base are
         external and appear here. Raises ModelError with their names if joints, events, elements or constraints connect
-        the mechanism to the world.
+        the mechanism to the world, and if mass leaves with elements such as a Slosh (traced: NaN from then on).
 
         >>> two = mbs.Mechanism("two masses", gravity=(0, 0, -9.81))
         >>> for name in ("a", "b"):
