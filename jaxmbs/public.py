@@ -94,6 +94,7 @@ from jaxmbs.model.events import Lock as Lock
 from jaxmbs.model.events import OrbitReaches as OrbitReaches
 from jaxmbs.model.events import ReactionExceeds as ReactionExceeds
 from jaxmbs.model.events import Release as Release
+from jaxmbs.model.events import StateReaches as StateReaches
 from jaxmbs.model.events import Time as Time
 from jaxmbs.model.events import When as When
 from jaxmbs.model.forces import Actuator as Actuator

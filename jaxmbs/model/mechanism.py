@@ -365,7 +365,8 @@ class Mechanism:
             raise ModelError(f"mechanism {self.name!r} has no bodies; add one with add_body")
         parts = self._parts
         links = parts.links()
-        parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals)
+        states = {name: len(c) for name, (d, c) in self._numbers.items() if d.is_state}
+        parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals, states)
         forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
         written = self._written()
         every = {**self._in_order(links), **self._waiting(), **self._readings()}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jaxmbs.model.bodies import Body, Closure
 from jaxmbs.model.constraints import Constraint
 from jaxmbs.model.control import Controller, Sensor
 from jaxmbs.model.errors import ModelError, unknown
-from jaxmbs.model.events import ForceBelow, JointReaches
+from jaxmbs.model.events import ForceBelow, JointReaches, StateReaches
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared
 from jaxmbs.model.forces.base import Force
@@ -59,9 +59,17 @@ class Parts:
             _check_flexible(link, links)
         return links
 
-    def check(self, where: str, held: Iterable[str], off: Iterable[str], visuals: Iterable[Visual]) -> None:
+    def check(
+        self,
+        where: str,
+        held: Iterable[str],
+        off: Iterable[str],
+        visuals: Iterable[Visual],
+        states: Mapping[str, int],
+    ) -> None:
         """Check the names to which force elements, loops, constraints, events, sensors and controllers refer, and those in
-        the `held` joints, `off` elements and `visuals` of the mechanism. where: what messages call the mechanism."""
+        the `held` joints, `off` elements and `visuals` of the mechanism. where: what messages call the mechanism; states:
+        of how many numbers each state consists."""
         for name, force in self.forces.items():
             self._check_force(force, f"force {name!r}")
         self._check_environment()
@@ -71,7 +79,7 @@ class Parts:
             if isinstance(constraint.element, Constraint):
                 self._check_constraint(constraint.element, f"constraint {name!r}")
         for name, event in self.events.items():
-            self._check_event(event, f"event {name!r}")
+            self._check_event(event, states, f"event {name!r}")
         for name, sensor in self.sensors.items():
             self._check_bodies(sensor, f"sensor {name!r}")
             for joint in sensor.joints:
@@ -142,7 +150,7 @@ class Parts:
                     f"{type(element).__name__} is between joints with one coordinate; use Holonomic(fn)"
                 )
 
-    def _check_event(self, event: Event, where: str) -> None:
+    def _check_event(self, event: Event, states: Mapping[str, int], where: str) -> None:
         for part in (event.when, *event.then):
             self._check_bodies(part, where)
             for name in part.joints:
@@ -163,8 +171,24 @@ class Parts:
                 )
         if isinstance(event.when, ForceBelow) and event.when.element not in self.forces:
             raise unknown("force element", event.when.element, self.forces, f"{where}: ForceBelow")
+        if isinstance(event.when, StateReaches):
+            self._check_state(event.when, states, f"{where}: StateReaches")
         if event.after is not None and (event.after not in self.events or event.after == event.name):
             raise unknown("event", event.after, [n for n in self.events if n != event.name], f"{where}: after")
+
+    def _check_state(self, when: StateReaches, sizes: Mapping[str, int], where: str) -> None:
+        states = {name: size for name, size in sizes.items() if name.rpartition(".")[0] in self.forces}
+        setters = [name for name, x in self.controllers.items() if when.state in x.writes]
+        if setters:
+            raise ModelError(
+                f"{where}: controller {setters[0]!r} sets {when.state!r}, which is constant between its samples; let the "
+                "controller do what the event would, or use When(fn)"
+            )
+        if when.state not in states:
+            raise unknown("state", when.state, states, where)
+        if when.component >= states[when.state]:
+            last = states[when.state] - 1
+            raise ModelError(f"{where}: component {when.component} is out of range; {when.state!r} has 0 to {last}")
 
     def _check_bodies(self, element: Element, where: str) -> None:
         for d in declared(type(element)):

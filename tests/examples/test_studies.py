@@ -10,7 +10,7 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.io.catalogue import builtin
 from jaxmbs.io.generated import in_files
-from jaxmbs.model.events import Action, Condition, OrbitReaches, When
+from jaxmbs.model.events import Action, Condition, OrbitReaches, StateReaches, When
 from jaxmbs.study import Designs, read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -78,11 +78,11 @@ def test_the_ascent_ends_in_its_orbit():
 
 @pytest.mark.slow
 def test_the_example_of_events_shows_every_condition_and_every_action():
-    """Once each but When, which a function of the user decides, and that on orbits; and every event happens."""
+    """Once each but When, of a function of the user, and those on orbits and on states; and every event happens."""
     study = read(EXAMPLES / "every_event.toml", need="simulation")
     events = study.model.structure.events
     for family, parts in ((Condition, [e.when for e in events]), (Action, [a for e in events for a in e.then])):
-        assert {type(x) for x in parts} == set(in_files(family, builtin())) - {When, OrbitReaches}
+        assert {type(x) for x in parts} == set(in_files(family, builtin())) - {When, OrbitReaches, StateReaches}
     assert any(e.repeat for e in events) and any(e.after for e in events) and any(e.waits for e in events)
     run = mbs.simulate(study.model, study.q0, study.v0, study.simulation.t_end, study.simulation.dt, save_every=None)
     happened = [study.model.event_names[i] for i in run.events.index if i >= 0]

@@ -2,7 +2,7 @@
 
 A phase of a run is the interval between two events. `held` and `off` of a mechanism define the first phase: which joints are
 locked, and which elements and constraints do not act. examples/every_event.toml has every condition and action in a file;
-that on orbits is in examples/ascent.toml.
+that on orbits is in examples/ascent.toml, that on states of elements in docs/how-to/control.md.
 """
 
 from jaxmbs.model.events.actions import Bounce as Bounce
@@ -18,6 +18,7 @@ from jaxmbs.model.events.conditions import Distance as Distance
 from jaxmbs.model.events.conditions import ForceBelow as ForceBelow
 from jaxmbs.model.events.conditions import JointReaches as JointReaches
 from jaxmbs.model.events.conditions import ReactionExceeds as ReactionExceeds
+from jaxmbs.model.events.conditions import StateReaches as StateReaches
 from jaxmbs.model.events.conditions import Time as Time
 from jaxmbs.model.events.conditions import When as When
 from jaxmbs.model.events.flight import FlightReaches as FlightReaches

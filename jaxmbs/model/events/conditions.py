@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+import jax
+import jax.numpy as jnp
+
 from jaxmbs.model.events.base import Condition, Instant, Numbers
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.flying import Whole
 from jaxmbs.model.functions import WithParameters, check_arguments
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, vanishes
 
 SENSES = ("up", "down", "either")
+AHEAD = 64  # units of rounding by which the instant of a state comes before that of a corner at the same place
 
 
 @element
@@ -128,6 +133,39 @@ class ForceBelow(Condition):
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         return (p["value"] - now.force_of(self.element),)
+
+
+@element
+class StateReaches(Condition):
+    """A state of a force element, such as "motor.propellant", passes a value: a cut-off when a stated mass is left, or what
+    follows when the propellant is used up (value = 0).
+
+    Where the element has a corner at the same value, as a motor at the end of its propellant, the event comes first. A
+    parameter that a controller sets is constant between samples, and passes nothing.
+
+    >>> mech = mbs.Mechanism("rocket", gravity=(0.0, 0.0, 0.0))
+    >>> mech.add_point_mass("stage", 100.0)
+    >>> mech.add_force("motor", mbs.Motor("stage", thrust=1e4, specific_impulse=250.0, propellant=50.0))
+    >>> mech.add_event("burnt_out", when=mbs.StateReaches("motor.propellant", 0.0), then=mbs.Finish())
+    >>> run = mbs.simulate(mech.build(), np.zeros(3), np.zeros(3), t_end=15.0, dt=0.5)
+    >>> print(run.events.time[0].round(6), round(50.0 * 250.0 * 9.80665 / 1e4, 6))
+    12.258312 12.258312
+    """
+
+    state: str = field(Kind.TEXT, "", 'name of the state, "element.state"')
+    value: Number = field(Kind.NUMBER, "SI", "value of the state")
+    direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=SENSES)
+    component: int = field(Kind.COUNT, "", "counted from 0, of a state with several numbers", default=0)
+
+    def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
+        """The factor changes neither the zero nor the derivative there, but the zero that is expected at the end of a trial
+        step comes a rounding error before that of a corner with the same zero. Otherwise, the corner could come first, and
+        the state would stop a rounding error before its value."""
+        scene: Whole = now.state.scene
+        x = jnp.asarray(scene.tree.values.components(self.state)[self.component])
+        beyond = x - p["value"]
+        ahead = AHEAD * float(jnp.finfo(x.dtype).eps) * jax.lax.stop_gradient(beyond)
+        return passing(beyond + ahead, self.direction)
 
 
 @element
