@@ -29,6 +29,7 @@ from jaxmbs.study.outputs.shapes import Ball as Ball
 from jaxmbs.study.outputs.shapes import Box as Box
 from jaxmbs.study.outputs.shapes import Capsule as Capsule
 from jaxmbs.study.outputs.shapes import Cone as Cone
+from jaxmbs.study.outputs.shapes import Disc as Disc
 from jaxmbs.study.outputs.shapes import Hull as Hull
 from jaxmbs.study.outputs.shapes import Panel as Panel
 from jaxmbs.study.outputs.shapes import Tube as Tube
