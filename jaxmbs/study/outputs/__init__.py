@@ -5,6 +5,7 @@ from jaxmbs.study.outputs.attitude import Attitude as Attitude
 from jaxmbs.study.outputs.attitude import EulerAngle as EulerAngle
 from jaxmbs.study.outputs.base import Output as Output
 from jaxmbs.study.outputs.clearance import Clearance as Clearance
+from jaxmbs.study.outputs.compound import Compound as Compound
 from jaxmbs.study.outputs.coordinates import JointPosition as JointPosition
 from jaxmbs.study.outputs.coordinates import JointVelocity as JointVelocity
 from jaxmbs.study.outputs.elastic import ElasticDisplacement as ElasticDisplacement
