@@ -52,7 +52,9 @@ from jaxmbs.model import Ball as Ball
 from jaxmbs.model import BodyPoses as BodyPoses
 from jaxmbs.model import Box as Box
 from jaxmbs.model import Capsule as Capsule
+from jaxmbs.model import Compound as Compound
 from jaxmbs.model import Cone as Cone
+from jaxmbs.model import Disc as Disc
 from jaxmbs.model import Hull as Hull
 from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mesh as Mesh

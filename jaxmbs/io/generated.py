@@ -27,8 +27,13 @@ class Made(Table):
 
     def made(self, cls: type) -> Any:
         """An object of a class whose fields are all in the table."""
-        given = {d.name: getattr(self, d.key) for d in declared(cls) if d.kind is not Kind.ARRAYS}
-        return cls(**{k: v.build() if isinstance(v, Made) else v for k, v in given.items()})
+        return cls(**{d.name: _built(getattr(self, d.key)) for d in declared(cls) if d.kind is not Kind.ARRAYS})
+
+
+def _built(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_built(x) for x in value]
+    return value.build() if isinstance(value, Made) else value
 
 
 @functools.cache
@@ -52,15 +57,16 @@ def table_of(
             continue
         if d.key in fields or d.key in base.model_fields:
             raise TypeError(f"{cls.__name__}.{d.name}: this name has another meaning in a file; choose a different one")
-        fields[d.key] = _entry(d, known)
+        fields[d.key] = _entry(d, known, cls)
     made = create_model(f"{cls.__name__}Table", __base__=base, __doc__=cls.__doc__, **fields)
     made.makes = cls
     return made
 
 
-def any_of(family: type | Classes, known: Classes, **options: Any) -> Any:
-    """Annotation of a table whose `type` names one of the known classes of a family, or of several families."""
-    tables = [table_of(c, known, **options) for c in in_files(family, known)]
+def any_of(family: type | Classes, known: Classes, besides: type | None = None, **options: Any) -> Any:
+    """Annotation of a table whose `type` names one of the known classes of a family, or of several families. besides: a
+    class that is left out."""
+    tables = [table_of(c, known, **options) for c in in_files(family, known) if c is not besides]
     return Annotated[functools.reduce(operator.or_, tables), Field(discriminator="type")]
 
 
@@ -72,10 +78,13 @@ def in_files(family: type | Classes, known: Iterable[type]) -> list[type]:
     return [c for c in found if not any(d.kind is Kind.ARRAYS and d.required for d in declared(c))]
 
 
-def _entry(d: Declared, known: Classes) -> tuple[Any, Any]:
-    if d.kind is Kind.PART:
+def _entry(d: Declared, known: Classes, owner: type) -> tuple[Any, Any]:
+    if d.kind is Kind.PARTS:  # none is of the owner's class: tables in tables without end
         assert d.of is not None
-        kind: Any = any_of(d.of, known) if in_files(d.of, known) else table_of(d.of, known, typed=False)
+        kind: Any = Annotated[list[any_of(d.of, known, besides=owner)], Field(min_length=1)]
+    elif d.kind is Kind.PART:
+        assert d.of is not None
+        kind = any_of(d.of, known) if in_files(d.of, known) else table_of(d.of, known, typed=False)
     else:
         kind = Literal[d.choices] if d.kind is Kind.CHOICE else IN_FILE[d.kind]
     default: Any = ... if d.required else d.default

@@ -20,7 +20,7 @@ from jaxmbs.model.control import Controller
 from jaxmbs.model.control.controller import Layout
 from jaxmbs.model.events.base import Arming
 from jaxmbs.model.field_rules import Kind
-from jaxmbs.model.fields import Declared, declared, type_name
+from jaxmbs.model.fields import Declared, declared, parts_in, type_name
 from jaxmbs.model.parameters import Values, concrete_components
 from jaxmbs.model.structure import WORLD
 
@@ -269,8 +269,9 @@ def plain(x: Any) -> Table:
     out: Table = {}
     for d in declared(type(x)):
         value = getattr(x, d.name)
-        if d.kind is Kind.PART:
-            value = ({} if type(value) is d.of else {"type": type_name(type(value))}) | plain(value)
+        if parts := parts_in(d, value):
+            tables = [({} if type(x) is d.of else {"type": type_name(type(x))}) | plain(x) for _, x in parts]
+            value = tables if d.kind is Kind.PARTS else tables[0]
         elif d.kind.is_number and value is not None:
             value = np.asarray(value, float).tolist()
         usual = list(d.default) if isinstance(d.default, tuple) and isinstance(value, list) else d.default

@@ -3,6 +3,7 @@
 from jaxmbs.model import constraints as constraints
 from jaxmbs.model import forces as forces
 from jaxmbs.model import joints as joints
+from jaxmbs.model.compounds import Compound as Compound
 from jaxmbs.model.errors import ModelError as ModelError
 from jaxmbs.model.errors import ModelWarning as ModelWarning
 from jaxmbs.model.flexible_bodies import Part as Part
@@ -23,5 +24,6 @@ from jaxmbs.model.solids import Capsule as Capsule
 from jaxmbs.model.solids import Mesh as Mesh
 from jaxmbs.model.solids import Tube as Tube
 from jaxmbs.model.walls import Cone as Cone
+from jaxmbs.model.walls import Disc as Disc
 from jaxmbs.model.walls import Hull as Hull
 from jaxmbs.model.walls import Panel as Panel

@@ -33,6 +33,7 @@ class Kind(StrEnum):
     # the rest belongs to the structure
     AXIS = "direction of any length"
     PART = "table"  # an object with declared fields of its own
+    PARTS = "list of tables"  # several of them, whose numbers are no parameters
     BODY = "body"
     BODY_OR_WORLD = "body or world"
     JOINT = "joint"

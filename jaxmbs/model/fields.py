@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from typing import Any, Self, TypeVar, dataclass_transform
 
@@ -24,7 +24,7 @@ STATES = (Kind.NUMBER, Kind.NOT_NEGATIVE, Kind.POSITIVE, Kind.VECTOR, Kind.NOT_N
 
 @dataclass(frozen=True)
 class Declared:
-    """One declared field. of: class of a PART; choices: the words of a CHOICE; default: MISSING if there is none;
+    """One declared field. of: class of its parts; choices: the words of a CHOICE; default: MISSING if there is none;
     is_state: whether it changes during a run; its value is then the one at the start."""
 
     name: str
@@ -171,6 +171,8 @@ def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, 
             if not isinstance(value, d.of):
                 raise ModelError(f"{prefix}{d.name}: {value!r} is not a {d.of.__name__}; pass {_some(d.of)}")
             yield from numbers_of(value, f"{prefix}{d.name}.")
+        elif d.kind is Kind.PARTS:
+            raise TypeError(f"{type(element).__name__}.{d.name}: only outputs and their shapes have {d.kind}")
         elif d.kind is Kind.NUMBERS:
             for name, kind in _named(value):
                 own = Declared(name, kind, "SI", d.doc, MISSING, None, ())
@@ -179,13 +181,20 @@ def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, 
             yield f"{prefix}{d.name}", d, value
 
 
+def parts_in(d: Declared, value: Any) -> Sequence[tuple[str, Any]]:
+    """(path, part) of the parts in a field with this value: "surface", or "parts[1]"; none if it holds no parts."""
+    if d.kind is Kind.PARTS:
+        return [(f"{d.name}[{k}]", x) for k, x in enumerate(value)]
+    return [(d.name, value)] if d.kind is Kind.PART else []
+
+
 def names_in(element: Any, *kinds: Kind, prefix: str = "") -> Iterator[tuple[str, str]]:
     """(path, name) of every field of these kinds that holds a name, including the fields of parts."""
     for d in declared(type(element)):
         value = getattr(element, d.name)
-        if d.kind is Kind.PART:
-            yield from names_in(value, *kinds, prefix=f"{prefix}{d.name}.")
-        elif d.kind in kinds and value is not None:
+        for path, part in parts_in(d, value):
+            yield from names_in(part, *kinds, prefix=f"{prefix}{path}.")
+        if d.kind in kinds and value is not None:
             yield f"{prefix}{d.name}", value
 
 
@@ -193,9 +202,9 @@ def check_words(element: Any, prefix: str = "") -> None:
     """Raise ModelError for a field of the element, or of its parts, that holds none of the words that it may."""
     for d in declared(type(element)):
         value = getattr(element, d.name)
-        if d.kind is Kind.PART:
-            check_words(value, f"{prefix}{d.name}.")
-        elif d.kind is Kind.CHOICE and value not in d.choices and value is not d.default:
+        for path, part in parts_in(d, value):
+            check_words(part, f"{prefix}{path}.")
+        if d.kind is Kind.CHOICE and value not in d.choices and value is not d.default:
             raise ModelError(f"{prefix}{d.name} is {value!r}; pass one of {', '.join(map(repr, d.choices))}")
 
 

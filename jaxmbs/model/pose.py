@@ -51,10 +51,20 @@ class Pose:
         x = x / np.linalg.norm(x)
         return Pose(self.position, self._matrix() @ np.stack([x, np.cross(z, x), z], axis=1))
 
+    def within(self, other: Pose) -> Pose:
+        """The same frame, if its parent has the pose `other`, in the parent of that one; as tuples of numbers."""
+        R = other._matrix()
+        position = np.asarray(other.position, float) + R @ np.asarray(self.position, float)
+        rotation = R @ self._matrix()
+        return Pose(tuple(position.tolist()), tuple(map(tuple, rotation.tolist())))
+
     def _matrix(self) -> np.ndarray:
         """The rotation, as a matrix of numbers."""
         given = np.asarray(self.rotation, float)
         return given if given.ndim == 2 else np.array([*from_quaternion(given.tolist())]).reshape(3, 3)
+
+
+HERE = Pose()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,22 +11,23 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.fields import Element, declared, element, field
 from jaxmbs.model.given import Rows, Vector
+from jaxmbs.model.pose import HERE, Pose
 
 Arrays = tuple[Rows | np.ndarray, Rows | np.ndarray]  # vertices (n, 3), triangles (m, 3)
 
 
 class Outline(NamedTuple):
-    """A part of a form as a shape for pictures: what it is, its extents [m], and where its middle is along z [m].
+    """A part of a form as a shape for pictures: what it is, its extents [m], and its pose in the form.
 
     A mesh has a file, or vertices and triangles; its size is their scale.
     """
 
     shape: str
     size: tuple[float, ...]
-    height: float = 0.0
     file: str = ""
     vertices: Rows | None = None
     triangles: Rows | None = None
+    pose: Pose = HERE
 
 
 @element
@@ -107,10 +108,9 @@ class Capsule(Solid):
     length: float = field(Kind.NOT_NEGATIVE, "m", "of the straight part, along z")
 
     def outlines(self) -> tuple[Outline, ...]:
-        ends = tuple(Outline("sphere", (2 * self.radius,) * 3, x) for x in (-self.length / 2, self.length / 2))
-        return (
-            (Outline("cylinder", (2 * self.radius, 2 * self.radius, self.length)), *ends) if self.length else ends[:1]
-        )
+        ball = Outline("sphere", (2 * self.radius,) * 3)
+        ends = (ball._replace(pose=Pose((0.0, 0.0, x))) for x in (-self.length / 2, self.length / 2))
+        return (*Tube(self.radius, self.length).outlines(), *ends) if self.length else (ball,)
 
 
 @element
@@ -167,7 +167,7 @@ class Mesh(Solid):
         self.__post_init__()
 
     def outlines(self) -> tuple[Outline, ...]:
-        return (Outline("mesh", (self.scale,) * 3, 0.0, self.file, self.vertices, self.triangles),)
+        return (Outline("mesh", (self.scale,) * 3, self.file, self.vertices, self.triangles),)
 
 
 def plain_triangles(vertices: Any, triangles: Any) -> tuple[Rows, Rows]:

@@ -59,9 +59,7 @@ def visuals_of(x: Visual) -> tuple[Visual, ...]:
     for part in solid.outlines():
         of_mesh = {"file": part.file, "vertices": part.vertices, "triangles": part.triangles}
         one = checked_visual(replace(x, shape=part.shape, size=part.size, **of_mesh))
-        up = np.asarray(one.pose.rotation)[:, 2] * part.height
-        moved = tuple((np.asarray(one.pose.position) + up).tolist())
-        found.append(replace(one, pose=replace(one.pose, position=moved)) if part.height else one)
+        found.append(replace(one, pose=part.pose.within(one.pose)))
     return tuple(found)
 
 

@@ -42,6 +42,23 @@ class Cone(Solid):
 
 
 @element
+class Disc(Solid):
+    """A flat disc across z, such as the exit of a nozzle, without a body, as `Ball`.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_visual("upper", mbs.Disc(0.2), pose=mbs.Pose((0, 0, -1.0)))
+    """
+
+    radius: float = field(Kind.POSITIVE, "m", "radius")
+
+    def outlines(self) -> tuple[Outline, ...]:
+        turns, k = 2 * np.pi * np.arange(SIDES) / SIDES, np.arange(1, SIDES - 1)
+        circle = self.radius * np.stack([np.cos(turns), np.sin(turns), 0 * turns], 1)
+        fan = np.stack([0 * k, k, k + 1], 1)  # seen from both sides
+        return (Outline("mesh", (1.0,) * 3, "", *plain_triangles(circle, np.concatenate([fan, fan[:, ::-1]]))),)
+
+
+@element
 class Panel(Solid):
     """A part of the wall of a cylinder or a cone about z, such as half a fairing, an interstage or a nozzle, without a body,
     as `Ball`. Its middle is half-way along the axis of the wall; the panel is on the side of x.
@@ -86,7 +103,7 @@ class Hull(Solid):
         self._triangles()
 
     def outlines(self) -> tuple[Outline, ...]:
-        return (Outline("mesh", (1.0,) * 3, 0.0, "", *plain_triangles(self.points, self._triangles())),)
+        return (Outline("mesh", (1.0,) * 3, "", *plain_triangles(self.points, self._triangles())),)
 
     def _triangles(self) -> np.ndarray:
         """Those of the surface, counterclockwise from outside."""
@@ -125,4 +142,4 @@ def _swept(profile: list[tuple[float, float]], angle: float) -> Outline:
         triangles += [x for j in range(1, k - 1) for x in ((0, j, j + 1), (last, last + j + 1, last + j))]
     points = np.array(vertices)
     sides = [t for t in triangles if len({tuple(points[x]) for x in t}) == 3]
-    return Outline("mesh", (1.0,) * 3, 0.0, "", *plain_triangles(points, np.array(sides)))
+    return Outline("mesh", (1.0,) * 3, "", *plain_triangles(points, np.array(sides)))

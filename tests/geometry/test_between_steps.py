@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 import jaxmbs as mbs
 import jaxmbs.study.outputs.least as module
-from jaxmbs.study.outputs import Ball, Box, Capsule, Clearance, MinOver, Panel, Tube
+from jaxmbs.study.outputs import Ball, Box, Capsule, Clearance, Compound, MinOver, Panel, Tube
 from jaxmbs.study.outputs.folding import folded
 from jaxmbs.study.outputs.least import Memory, least_distances
 from jaxmbs.study.problem.instants import parse
@@ -40,8 +40,8 @@ def both(*shapes, name="least"):
 
 
 MOTIONS = {  # of a body: shapes, position, velocity and angular velocity at the start; least distance and its instant
-    "ball": (
-        (Ball("world", radius=0.1), Ball("ball", radius=0.2)),
+    "ball": (  # past two others
+        (Compound([Ball("world", (x, 0, 0), radius=r) for x, r in ((2, 0.05), (0, 0.1))]), Ball("ball", radius=0.2)),
         ((-3.0, 0.7, 0.4), (4.0, 0, 0), STILL), (np.hypot(0.7, 0.4) - 0.3, 0.75),
     ),
     "shot": (  # through a plate, with a wide gap at both steps beside it; the overlap is as deep while it is within

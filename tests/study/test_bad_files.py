@@ -53,7 +53,7 @@ CASES = {
     "unknown output type": ('"joint_velocity"', '"joint_speed"', "outputs.speed.type", "joint_velocity"),
     "unknown joint in an output": ('joint = "rail"\nreduce', 'joint = "real"\nreduce', "outputs.reach.joint", '"rail"'),
     "component out of range": ('reduce = "max"', "component = 1", "outputs.reach.component", "components 0 to 0"),
-    "time out of a joint": ('"max"', '"time_out"', "outputs.reach.reduce", "such as rim_clearance"),
+    "time out of a joint": ('"max"', '"time_out"', "outputs.reach.reduce", "such as a clearance with open = true"),
     "unknown reduction": ('"max"', '"maximum"', "outputs.reach.reduce", '"max"'),
     "name that is no name": ('[dispersions."cart.mass"]', '[dispersions."a/b"]\ntarget = "cart.mass"', 'dispersions."a/b"', "'a/b' is not a name"),
     "unit of an output": ('reduce = "max"', 'reduce = "max"\nunit = "s"', "outputs.reach.unit", "measures time"),

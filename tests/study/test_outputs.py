@@ -7,9 +7,9 @@ import pytest
 
 from jaxmbs.spatial import Vector3
 from jaxmbs.study import read, repeat, run
-from jaxmbs.study.outputs import AngularRate, Distance, RimClearance
+from jaxmbs.study.outputs import AngularRate, Clearance, Distance
 from jaxmbs.study.outputs.base import normals
-from jaxmbs.study.outputs.rim_clearance import _gap
+from jaxmbs.study.outputs.rim import _gap
 
 ANGLES = np.linspace(0, 2 * np.pi, 40_001)
 R, L, RIM = 0.5, 1.2, 0.445
@@ -213,6 +213,6 @@ def test_identical_measures_are_computed_once(separation, monkeypatch):
     from jaxmbs.study.outputs.folding import measured
 
     calls = []
-    monkeypatch.setattr(RimClearance, "measure", lambda self, scene: (calls.append(1), (jnp.asarray(0.0), True))[1])
+    monkeypatch.setattr(Clearance, "measure", lambda self, scene: (calls.append(1), (jnp.asarray(0.0), True))[1])
     jax.eval_shape(lambda q, v: measured(separation.outputs, separation.model, 0.0, q, v), separation.q0, separation.v0)
     assert len(calls) == 1, "clearance and time_out share it"

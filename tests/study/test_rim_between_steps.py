@@ -7,16 +7,26 @@ import pytest
 from pytest import approx
 
 import jaxmbs as mbs
-from jaxmbs.study.outputs import RimClearance
+from jaxmbs.study.outputs import Clearance, Disc, RimClearance, Tube
 from jaxmbs.study.outputs.hollow import Memory, least_gap
 from jaxmbs.study.outputs.path import Path
 from jaxmbs.study.outputs.rim_clearance import Rim, Shell
 from tests.geometry.test_between_steps import flying, least
 
 RADIUS, LENGTH, OWN = 0.5, 1.2, 0.4
-SHELL = Shell("world", base=(0, 0, 0), axis=(1, 0, 0), radius=RADIUS, length=LENGTH)
-RIM = Rim("body", center=(0, 0, 0), axis=(1, 0, 0), radius=OWN)
-OUTPUTS = {name: RimClearance(RIM, SHELL, reduce=x) for name, x in {"gap": "min", "at": "time_of_min"}.items()}
+SHELL = Tube("world", (LENGTH / 2, 0, 0), axis=(1, 0, 0), radius=RADIUS, length=LENGTH)
+RIM = Disc("body", axis=(1, 0, 0), radius=OWN)
+OUTPUTS = {name: Clearance(RIM, SHELL, True, True, reduce=x) for name, x in {"gap": "min", "at": "time_of_min"}.items()}
+
+
+def test_the_older_name():
+    """It gives the same output, from a shell that starts at its base."""
+    given = {"axis": (0, 3, 4), "radius": 0.5}
+    rim, shell = Rim("b", center=(0.1, 0, 0), **given), Shell("a", base=(1, 2, 3), length=2.0, **given)
+    with pytest.warns(DeprecationWarning, match=r"use Clearance\(Disc"):
+        found = RimClearance(rim, shell, unit="mm")
+    tube = Tube("a", (1.0, 2.6, 3.8), length=2.0, **given)
+    assert found == Clearance(Disc("b", (0.1, 0, 0), **given), tube, True, True, unit="mm")
 
 
 CASES = {  # centre and velocity at the start, acceleration; tilt about z; least gap and its instant

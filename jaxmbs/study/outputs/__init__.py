@@ -5,6 +5,7 @@ from jaxmbs.study.outputs.attitude import Attitude as Attitude
 from jaxmbs.study.outputs.attitude import EulerAngle as EulerAngle
 from jaxmbs.study.outputs.base import Output as Output
 from jaxmbs.study.outputs.clearance import Clearance as Clearance
+from jaxmbs.study.outputs.compound import Compound as Compound
 from jaxmbs.study.outputs.coordinates import JointPosition as JointPosition
 from jaxmbs.study.outputs.coordinates import JointVelocity as JointVelocity
 from jaxmbs.study.outputs.elastic import ElasticDisplacement as ElasticDisplacement
@@ -29,6 +30,7 @@ from jaxmbs.study.outputs.shapes import Ball as Ball
 from jaxmbs.study.outputs.shapes import Box as Box
 from jaxmbs.study.outputs.shapes import Capsule as Capsule
 from jaxmbs.study.outputs.shapes import Cone as Cone
+from jaxmbs.study.outputs.shapes import Disc as Disc
 from jaxmbs.study.outputs.shapes import Hull as Hull
 from jaxmbs.study.outputs.shapes import Panel as Panel
 from jaxmbs.study.outputs.shapes import Tube as Tube

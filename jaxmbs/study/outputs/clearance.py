@@ -29,7 +29,7 @@ class Clearance(Output):
     The result is never larger than the true gap. Outside, it is the widest gap between parallel planes that separate the
     nearest convex pieces of the shapes. Where pieces overlap, minus the gap may be more than the shortest displacement that
     separates them. Inside, it is found from the corners and edges of the first shape; polygons that contain them replace
-    circles, by 0.12 % of the radius.
+    circles, by 0.12 % of the radius, except the rim of a disc in a tube with open ends, which is exact.
 
     The least gap of a whole run, and its time, are found between the steps too. There the bodies move on cubics; a step in
     which velocities jump at an event is divided there. In a window, the gap counts at the steps only.

@@ -20,7 +20,8 @@ from jaxmbs.spatial.known import accepting
 from jaxmbs.study.outputs.base import normals
 from jaxmbs.study.outputs.hollow import Gap
 from jaxmbs.study.outputs.path import Numbers, point
-from jaxmbs.study.outputs.shapes import Ball, Box, Shape, Tube
+from jaxmbs.study.outputs.rim import rim_gap
+from jaxmbs.study.outputs.shapes import Ball, Box, Disc, Shape, Tube
 
 Scalar = Any
 Hollow = Ball | Box | Tube
@@ -48,6 +49,8 @@ class Corners(NamedTuple):
 def gap_in(shape: Shape, hollow: Hollow, opened: bool, placed: Numbers) -> Gap:
     """The gap of a shape, its body so placed in axes of the hollow one's. opened: the ends of a hollow tube are open, and
     only what lies between them counts."""
+    if opened and isinstance(shape, Disc) and isinstance(hollow, Tube):
+        return rim_gap(shape, hollow, placed)
     corners = Corners.of(shape)
     if opened and isinstance(hollow, Tube):
         return _InTube(corners, hollow, placed).between_the_ends()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from jaxmbs.errors import ModelError
-from jaxmbs.model import Pose, solids, walls
+from jaxmbs.model import Pose, compounds, solids, walls
 from jaxmbs.model.field_rules import Kind, checked
+from jaxmbs.model.pose import HERE
+from jaxmbs.study.outputs.compound import Compound
 from jaxmbs.study.outputs.mesh import Mesh
-from jaxmbs.study.outputs.shapes import Ball, Box, Capsule, Cone, Hull, Panel, Shape, Tube, edges_of
-
-HERE = Pose()
+from jaxmbs.study.outputs.shapes import Ball, Box, Capsule, Cone, Disc, Hull, Panel, Shape, Tube, edges_of
 
 
 def shape_on(body: str, solid: solids.Solid, pose: Pose = HERE) -> Shape:
@@ -24,6 +26,9 @@ def shape_on(body: str, solid: solids.Solid, pose: Pose = HERE) -> Shape:
     """
     if not isinstance(pose, Pose):
         raise ModelError(f"shape_on: pose is {pose!r}; pass a mbs.Pose")
+    if isinstance(solid, compounds.Compound):
+        pairs: Any = solid.parts
+        return Compound([shape_on(body, part, own.within(pose)) for part, own in pairs])
     x, y, z = checked(Kind.VECTOR, pose.position, "shape_on: pose.position").tolist()
     given = checked(Kind.ROTATION, pose.rotation, "shape_on: pose.rotation").tolist()
     turned = tuple(tuple(row) if isinstance(row, list) else row for row in given)
@@ -37,6 +42,8 @@ def shape_on(body: str, solid: solids.Solid, pose: Pose = HERE) -> Shape:
         return Box(body, center, size=solid.size, rotation=turned)
     if isinstance(solid, solids.Tube):
         return Tube(body, center, axis=axis, radius=solid.radius, length=solid.length)
+    if isinstance(solid, walls.Disc):
+        return Disc(body, center, axis=axis, radius=solid.radius)
     if isinstance(solid, solids.Capsule):
         return Capsule(body, center, axis=axis, radius=solid.radius, length=solid.length)
     if isinstance(solid, (walls.Cone, walls.Panel)):

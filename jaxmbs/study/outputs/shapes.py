@@ -84,6 +84,18 @@ class Tube(Shape):
 
 
 @element
+class Disc(Shape):
+    """A flat disc, such as the exit of a nozzle. In a hollow shape, what counts is its rim."""
+
+    center: Vector = field(Kind.VECTOR, "m", "centre, in body axes", default=(0.0, 0.0, 0.0))
+    axis: Vector = field(Kind.AXIS, "", "across it, in body axes", default=(1.0, 0.0, 0.0), kw_only=True)
+    radius: float = field(Kind.POSITIVE, "m", "radius", kw_only=True)
+
+    def pieces(self) -> tuple[Piece, ...]:
+        return (Piece.of_discs([self.center], (self.radius,), self.axis),)
+
+
+@element
 class Capsule(Shape):
     """A cylinder with a hemisphere on each end."""
 

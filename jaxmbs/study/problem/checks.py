@@ -133,9 +133,8 @@ def outputs_of(outputs: Mapping[str, Output], model: Model, joints: Mapping[str,
     for name, output in outputs.items():
         where = ("outputs", name)
         if output.reduce == "time_out" and output.always_defined:
-            message = (
-                "time_out is for outputs that can be undefined, such as rim_clearance; this one is defined at all times"
-            )
+            such = "such as a clearance with open = true; this one is defined at all times"
+            message = f"time_out is for outputs that can be undefined, {such}"
             problems.append(Problem(f"{dotted(where)}.reduce", message))
         unknown = [(*n, known, "body", "bodies") for n in names_in(output, Kind.BODY, Kind.BODY_OR_WORLD)]
         unknown += [(*n, tuple(joints), "joint", "joints") for n in names_in(output, Kind.JOINT)]

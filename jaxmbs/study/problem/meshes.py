@@ -11,15 +11,17 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.names import file_in
 from jaxmbs.model import Model, get
-from jaxmbs.model.field_rules import Kind
-from jaxmbs.model.fields import declared, type_name
+from jaxmbs.model.fields import declared, parts_in, type_name
 from jaxmbs.study.outputs import Mesh, Output
 
+Keys = tuple[str | int, ...]
 IMPLAUSIBLE = 100.0  # ratio of a mesh's size to the radius of gyration of its body, or the inverse
 
 
-def tables_in(outputs: Any, path: tuple[str, ...] = ("outputs",)) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+def tables_in(outputs: Any, path: Keys = ("outputs",)) -> Iterator[tuple[Keys, dict[str, Any]]]:
     """(path, table) of the shapes that name a mesh file, in the tables of outputs."""
+    if isinstance(outputs, list):
+        outputs = dict(enumerate(outputs))
     if not isinstance(outputs, dict):
         return
     if outputs.get("type") == type_name(Mesh) and isinstance(outputs.get("file"), str):
@@ -37,15 +39,15 @@ def beside_study(folder: Path, data: dict[str, Any], trust: bool = False) -> Non
 def meshes_of(outputs: Mapping[str, Output]) -> Iterator[tuple[str, Mesh]]:
     """(path, mesh) of the shapes of outputs that are meshes."""
 
-    def found(path: tuple[str, ...], x: Any) -> Iterator[tuple[str, Mesh]]:
+    def found(path: str, x: Any) -> Iterator[tuple[str, Mesh]]:
         if isinstance(x, Mesh):
-            yield dotted(path), x
+            yield path, x
         for d in declared(type(x)):
-            if d.kind is Kind.PART:
-                yield from found((*path, d.name), getattr(x, d.name))
+            for key, part in parts_in(d, getattr(x, d.name)):
+                yield from found(f"{path}.{key}", part)
 
     for name, output in outputs.items():
-        yield from found(("outputs", name), output)
+        yield from found(dotted(("outputs", name)), output)
 
 
 def files_of(outputs: Mapping[str, Output]) -> dict[str, bytes]:

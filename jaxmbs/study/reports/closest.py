@@ -13,7 +13,7 @@ from jaxmbs.geometry import Separation
 from jaxmbs.model.fields import type_name
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.structure import WORLD
-from jaxmbs.study.outputs import Clearance, Mesh
+from jaxmbs.study.outputs import Clearance, Compound, Mesh
 from jaxmbs.study.outputs.gap import separations
 from jaxmbs.study.outputs.shapes import Shape
 from jaxmbs.study.reports import plots
@@ -56,7 +56,8 @@ def _one(
     pieces = int(s.piece_a), int(s.piece_b)
     between = " and ".join(map(_end, shapes, pieces, points))
     shown = f"{float(s.gap) / unit.factor:.4g} {unit.name}"
-    made = "".join(f" {x.said()}." for x in shapes if isinstance(x, Mesh))
+    each = (x for shape in shapes for x in (shape.parts if isinstance(shape, Compound) else (shape,)))
+    made = "".join(f" {x.said()}." for x in each if isinstance(x, Mesh))
     what = f"{name.replace('_', ' ')} in sample {sample} at t = {t:.5g} s"
     whole = f"{least / unit.factor:.4g} {unit.name}"
     rest = f"This is the least of the times that are drawn; of the whole motion, it is {whole}."
@@ -74,9 +75,15 @@ def _one(
 
 def _end(shape: Shape, piece: int, point: np.ndarray) -> str:
     """One end of the gap in words, with the point in axes of its body."""
-    many = len(shape.union.pieces)
-    which = f" (piece {piece + 1} of {many})" if many > 1 else ""
-    return f"{_labelled(shape)}{which} at ({', '.join(f'{x:.4g}' for x in point)}) m"
+    which = []
+    if isinstance(shape, Compound):
+        part, piece = shape.part_of(piece)
+        which.append(f"part {part + 1} of {len(shape.parts)}")
+        shape = shape.parts[part]
+    if (many := len(shape.union.pieces)) > 1:
+        which.append(f"piece {piece + 1} of {many}")
+    said = f" ({', '.join(which)})" if which else ""
+    return f"{_labelled(shape)}{said} at ({', '.join(f'{x:.4g}' for x in point)}) m"
 
 
 def _labelled(shape: Shape) -> str:
