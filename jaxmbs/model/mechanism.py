@@ -278,6 +278,7 @@ class Mechanism:
         self._new(name, self._parts.controllers, "controller")
         if not isinstance(controller, Controller):
             raise ModelError(f"controller {name!r}: {controller!r} is not a controller; pass Controller(fn, period)")
+        controller.check_law(f"controller {name!r}")
         self._parts.controllers[name] = self._take(controller, "controller", name)
         if (memory := controller.memory) is not None:
             self._take(memory, "controller", name)
@@ -444,8 +445,7 @@ class Mechanism:
 
     def _readings(self) -> dict[str, tuple[Declared, list[float]]]:
         """What the sensors with a period have measured, at first zero, as a state of each."""
-        every = {name: x.hinge or x.joint for name, x in self._parts.joints.items()}
-        every |= {name: x.joint for name, x in self._parts.loops.items()}
+        every = self._parts.joints_as_given()
         own = {name: x for name, x in self._parts.sensors.items() if x.period is not None}
         return {f"{name}.reading": (HELD, [0.0] * x.width(every)) for name, x in own.items()}
 

@@ -14,6 +14,7 @@ from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.forces.surroundings import ALWAYS
+from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.ordering import Placed, tree_order
 from jaxmbs.model.structure import WORLD, ConstraintElement, Event, LoopJoint, TreeJoint
 from jaxmbs.model.visuals import Visual
@@ -59,6 +60,11 @@ class Parts:
             _check_flexible(link, links)
         return links
 
+    def joints_as_given(self) -> dict[str, Joint]:
+        """All joints and cut joints by name, a releasable one as it was given."""
+        found = {name: placed.hinge or placed.joint for name, placed in self.joints.items()}
+        return found | {name: loop.joint for name, loop in self.loops.items()}
+
     def check(
         self,
         where: str,
@@ -88,6 +94,8 @@ class Parts:
             for read in controller.reads:
                 if read not in self.sensors:
                     raise unknown("sensor", read, self.sensors, f"controller {name!r}: reads")
+            own = {read: self.sensors[read] for read in controller.reads}
+            controller.check_readings(f"controller {name!r}: reads", own, self.joints_as_given())
         for joint in held:
             self._check_joint(joint, f"{where}: held")
         for name in off:

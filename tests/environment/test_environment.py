@@ -516,6 +516,7 @@ def test_an_environment_in_a_file(tmp_path):
         (lambda m: m.set_environment(planet=mbs.Earth()), "gravity is .* and there is a planet"),
         (lambda m: m.set_environment(planet=mbs.Planet(1.0, 1.0, 298.257)), "flattening: pass a number below 1"),
         (lambda m: mbs.Earth(at=(45.0, 0.0, 0.0)), "pass latitude and longitude in radians"),
+        (lambda m: mbs.Earth(at=(0.09, -52.8, 0.0)), "pass latitude and longitude in radians, at most pi/2 and 2 pi"),
         (lambda m: [m.set_environment(wind=mbs.Wind()), m.set_environment(wind=mbs.Wind())], "'wind' already"),
         (lambda m: [m.set_environment(wind=mbs.Wind()), m.build().mode(off="wind")], "which cannot be switched off"),
         (lambda m: m.add_force("air", mbs.Aerodynamics("ball", area=1.0)), "Aerodynamics needs an atmosphere"),

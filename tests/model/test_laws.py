@@ -131,13 +131,91 @@ def test_the_pulses_of_a_modulator():
     ("law", "gains", "readings", "said"),
     [
         (laws.proportional_derivative, {"damping": 1.0}, [np.zeros(2)], "needs the parameter 'stiffness'"),
-        (laws.proportional_derivative, {"stiffness": 1.0}, [np.zeros(1)], "needs readings of coordinate and rate"),
-        (laws.quaternion_feedback, {"stiffness": 1.0}, [np.zeros(4)], "needs readings of an attitude"),
+        (laws.proportional_derivative, {"stiffness": 1.0}, [np.zeros(1)], "needs a coordinate and its rate"),
+        (laws.quaternion_feedback, {"stiffness": 1.0}, [np.zeros(4)], "needs an attitude"),
     ],
 )
 def test_what_a_law_lacks_is_told(law, gains, readings, said):
     with pytest.raises(mbs.ModelError, match=said):
         called(law, gains, *readings)
+
+
+def cart(law, gains, reads="encoder", joint=None, state=None):
+    """Built, with two thrusters and the sensors encoder, gyro and tracker for the controller c."""
+    mech = mbs.Mechanism("cart", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("cart", 2.0, inertia=(1.0, 1.0, 1.0))
+    mech.add_joint("rail", joint or mbs.Prismatic((1, 0, 0)), "world", "cart")
+    mech.add_force("plus", mbs.Thruster("cart", direction=(1, 0, 0)))
+    mech.add_force("minus", mbs.Thruster("cart", direction=(-1, 0, 0)))
+    for name, sensor in (
+        ("encoder", mbs.Encoder("rail")),
+        ("gyro", mbs.Imu("cart")),
+        ("tracker", mbs.StarTracker("cart")),
+    ):
+        mech.add_sensor(name, sensor)
+    writes = ("plus.thrust", "minus.thrust")
+    mech.add_controller("c", mbs.Controller(law, 0.1, reads=reads, writes=writes, parameters=gains, state=state))
+    return mech.build()
+
+
+HOLD, PULSES = {"stiffness": 4.0, "damping": 1.0}, {"full": 1.0, "lag": 0.1, "on": 0.5, "off": 0.1, "thrust": 3.0}
+TABLE = {"times": (0.0, 1.0, 1.0), "gains": tuple(np.ones(12))}
+MODULATOR = laws.pulse_width_pulse_frequency
+
+
+@pytest.mark.parametrize(
+    ("law", "gains", "more", "said"),
+    [
+        (laws.gain_table, TABLE | {"times": (2.0, 1.0, 0.0)}, {}, "times: a time must not be less than the one before"),
+        (laws.gain_table, TABLE, {"reads": ()}, "laws.gain_table needs at least one sensor"),
+        (laws.proportional_derivative, HOLD, {"joint": mbs.Universal()}, r"sensor 'encoder' \(Encoder\) gives 4 numbers; .*"
+         "one degree of freedom"),
+        (laws.proportional_derivative, HOLD, {"reads": "gyro"}, r"'gyro' \(Imu\) gives 6 .* a coordinate and its rate"),
+        (laws.proportional_derivative, HOLD, {"reads": ("encoder", "gyro")}, r"'gyro'\]; .* needs a coordinate"),
+        (laws.quaternion_feedback, HOLD, {"reads": ("gyro", "tracker")}, "'gyro' .* gives 6 numbers; .* needs an attitude"),
+        (laws.quaternion_feedback, HOLD | {"axes": (1.0, 0.0)}, {"reads": ("tracker", "gyro")}, "three numbers for each"),
+        (laws.proportional_derivative, HOLD | {"deadband": 0.1}, {}, "named 'deadband'; did you mean 'dead_band'"),
+        (laws.proportional_derivative, {"stiffness": 1.0}, {}, "needs the parameter 'damping'; it has .'stiffness'"),
+        (laws.proportional_derivative, HOLD | {"damping": (1.0, 2.0)}, {}, "'damping' .* has shape .2,.; pass one number"),
+        (laws.proportional_derivative, HOLD | {"dead_band": -0.1}, {}, "dead_band must be at least 0"),
+        (MODULATOR, HOLD | PULSES | {"off": 0.6}, {}, "off must not be more than on"),
+        (MODULATOR, HOLD | PULSES | {"lag": 0.0}, {}, "lag must be more than 0"),
+        (MODULATOR, HOLD | PULSES, {"state": (0.0, 0.0)}, "remembers 4 numbers; leave state out"),
+    ],
+)  # fmt: skip
+def test_what_a_law_cannot_use_is_refused_when_the_mechanism_is_built(law, gains, more, said):
+    with pytest.raises(mbs.ModelError, match=f"controller 'c': .*{said}"):
+        cart(law, gains, **more)
+
+
+def test_gains_are_checked_when_they_are_set():
+    model = cart(laws.gain_table, TABLE)
+    with pytest.raises(mbs.ModelError, match="times: a time must not be less"):
+        mbs.set(model, {"c.times": (2.0, 1.0, 0.0)})
+    with pytest.raises(mbs.ModelError, match="instance 1: times"):
+        mbs.vary(model, {"c.times": np.array([[0.0, 1.0, 2.0], [0.0, 2.0, 1.0]])})
+    one = cart(laws.gain_table, {"times": 0.0, "gains": tuple(np.ones(4))})
+    batch, _ = mbs.vary(one, {"c.times": np.array([2.0, 1.0, 0.0])})  # of three instances, not of one
+    assert batch.overrides["c.times"].shape == (3,)
+
+
+def test_a_law_brings_its_own_state():
+    model = cart(MODULATOR, HOLD | PULSES)
+    assert mbs.get(model, "c.state").tolist() == [0.0] * 4
+    run = mbs.simulate(model, [1.0], [0.0], t_end=0.2, dt=0.1)
+    np.testing.assert_allclose(run.v[-1, 0], -0.5 * 3.0 * 0.1, rtol=1e-12)  # output 0 at the start, then below -on
+    for law, more in ((laws.pulse_width, {"period": 0.1, "delay": 0.0}), (MODULATOR, {})):
+        with pytest.raises(mbs.ModelError, match="needs a state of 4 numbers, all zero at the start; got None"):
+            called(law, HOLD | PULSES | more, np.zeros(2))
+
+
+def test_what_a_law_lacks_in_a_controller_of_ones_own_is_told_with_its_name():
+    def law(model, t, q, v, state, readings, parameters):
+        return laws.proportional_derivative(model, t, q, v, state, readings, parameters)
+
+    model = cart(law, HOLD, reads="gyro")
+    with pytest.raises(mbs.ModelError, match=r"controller 'c': .* needs a coordinate and its rate"):
+        mbs.simulate(model, [0.0], [0.0], t_end=0.2, dt=0.1)
 
 
 def test_files_name_laws(tmp_path):

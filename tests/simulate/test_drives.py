@@ -163,3 +163,16 @@ def test_a_rotor_needs_its_joint():
     with pytest.raises(mbs.ModelError, match="give the joint with which the rotor turns"):
         mech = mbs.library.double_pendulum()
         mech.add_force("motor", mbs.Rotor("upper"))
+
+
+@pytest.mark.parametrize(
+    ("axes", "said"),
+    [
+        ({"axis_1": (0, 1, 0)}, "axis_1 and axis_2 are parallel"),
+        ({"axis_1": (0, 0, 1)}, "axis_1 or axis_2 is along direction"),
+        ({"axis_2": (0, 0, -1)}, "axis_1 or axis_2 is along direction"),
+    ],
+)
+def test_axes_of_a_gimbal_that_do_not_turn_the_thrust_are_refused(axes, said):
+    with pytest.raises(mbs.ModelError, match=f"force 'engine': {said}"):
+        stage(mbs.Gimbal("stage", thrust=1.0, propellant=1.0, **axes))

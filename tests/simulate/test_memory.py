@@ -247,3 +247,13 @@ def test_a_motor_that_a_controller_sets_ends_when_its_propellant_does():
     run = mbs.simulate(mech.build(), [0.0], [0.0], t_end=16.0, dt=0.1)
     assert abs(run.states["motor.propellant"][-1]) < 1e-9
     assert run.v[-1, 0] == pytest.approx(250 * 9.80665 * np.log(1.5), rel=1e-9)
+
+
+def test_a_motor_pushes_forwards_and_needs_propellant():
+    with pytest.raises(mbs.ModelError, match="force 'motor': values must not be negative"):
+        rocket(times=(0.0, 1.0), values=(1.0, -1.0))
+    with pytest.raises(mbs.ModelError, match="values must not be negative"):
+        mbs.set(rocket(times=(0.0, 1.0), values=(1.0, 0.5)), {"motor.values": (1.0, -0.5)})
+    with pytest.warns(mbs.ModelWarning, match="'motor' has a thrust and no propellant, so that it does not push; pass"):
+        empty = rocket(propellant=0.0)
+    assert mbs.simulate(empty, [0.0], [0.0], t_end=1.0, dt=0.1).v[-1, 0] == 0.0

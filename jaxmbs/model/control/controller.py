@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.model.control.sensors import seconds
+from jaxmbs.model.control.needs import needs_of
+from jaxmbs.model.control.sensors import Sensor, seconds
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared, element, field, state
@@ -119,6 +120,8 @@ class Controller(WithParameters):
             if len(set(listed)) < len(listed):
                 raise ModelError(f"Controller: {name} is {given!r}; pass each name once")
             object.__setattr__(self, name, tuple(listed))
+        if self.state is None and (needs := needs_of(self.fn)) and needs.state:
+            object.__setattr__(self, "state", np.zeros(needs.state))
         leaves = [] if isinstance(self.state, Layout) else jax.tree_util.tree_leaves(self.state)
         if isinstance(self.state, (list, tuple)) and all(isinstance(x, (int, float)) for x in leaves):
             object.__setattr__(self, "state", np.asarray(self.state, float))
@@ -130,8 +133,25 @@ class Controller(WithParameters):
         """Whether fn takes a key."""
         return "key" in names_of(self.fn)
 
+    def check_law(self, where: str) -> None:
+        """Raise ModelError if a ready-made law lacks gains, or has others than it knows, or a state of another shape. where:
+        beginning of the message."""
+        if (needs := needs_of(self.fn)) is not None:
+            shapes = [np.shape(x) for x in jax.tree_util.tree_leaves(self.state)]
+            needs.check(where, dict(cast(Any, self.parameters)), shapes[0] if len(shapes) == 1 else None)
+
+    def check_readings(self, where: str, sensors: Mapping[str, Sensor], joints: Mapping[str, Any]) -> None:
+        """Raise ModelError if the sensors do not give what a ready-made law needs. sensors: those in `reads`; joints: of
+        the mechanism, by name."""
+        if (needs := needs_of(self.fn)) is not None:
+            needs.check_readings(where, sensors, joints)
+
     def requirements(self, p: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {f"delay must be below the period, {self.period} s": p["delay"] < self.period}
+        own = {f"delay must be below the period, {self.period} s": p["delay"] < self.period}
+        if (needs := needs_of(self.fn)) is None:
+            return own
+        lists = {name: p[name] if kind is Kind.LIST else p[name][..., None] for name, kind in self.numbers.items()}
+        return own | needs.requirements(lists)
 
     @property
     def memory(self) -> Element | None:
@@ -164,7 +184,10 @@ class Controller(WithParameters):
         kept = cast(Layout, self.state)
         given = (*now, kept.whole(jnp.zeros(0, dtype) if state is None else state), readings)
         fn = self.with_parameters(self.fn, {**numbers, "period": self.period}, dtype, ("period", "delay"))
-        found = fn(*given, key) if self.takes_key else fn(*given)
+        try:
+            found = fn(*given, key) if self.takes_key else fn(*given)
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}") from None
         if not isinstance(found, tuple) or len(found) != 2:
             raise ModelError(f"{where}: fn returned {type(found).__name__}; return (state, commands)")
         new, commands = found

@@ -1,7 +1,9 @@
 """Control laws: functions for `Controller`, whose gains are its `parameters`. A file names them "laws.<name>".
 
 Each is called as fn(model, t, q, v, state, readings, parameters) and uses the readings of the sensors in the order of
-`reads`; the commands are for the parameters in `writes`, in their order. Parameters with a default may be left out.
+`reads`; the commands are for the parameters in `writes`, in their order. Gains with a default may be left out, and so may
+the state of a law that has one. Gains of other names, and sensors that give something else, are refused when the controller
+is added to a mechanism and when the mechanism is built.
 
 >>> mech = mbs.library.double_pendulum()
 >>> mech.add_force("motor", mbs.Actuator("shoulder", lag=0.01))
@@ -20,22 +22,51 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
+from jaxmbs.model.control.needs import LIST, NUMBER, Gain, Needs, Reading, declares
 from jaxmbs.model.errors import ModelError
 
 Parameters = Mapping[str, Any]
 
+_DEMAND = {"stiffness": Gain(), "damping": Gain(), "target": Gain(0.0), "dead_band": Gain(0.0, least=0.0)}
+_COORDINATE = Reading(
+    "a coordinate and its rate (2 numbers), as from an Encoder of a joint with one degree of freedom (laws.gain_table takes "
+    "any sensors)",
+    (2,),
+)
+_ATTITUDE = Reading("an attitude (4 numbers), as from a StarTracker", (4,))
+_TURNING = Reading("an angular velocity (3 or 6 numbers), as from an Imu", (3, 6))
 
+_HOLD = Needs("laws.proportional_derivative", _DEMAND, (_COORDINATE,))
+
+
+@declares(_HOLD)
 def proportional_derivative(
     model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
 ) -> tuple[Any, Any]:
     """One command from a reading (coordinate, rate), such as that of an Encoder: -stiffness e - damping rate, where e is the
     difference of the coordinate from `target` (0), reduced by a `dead_band` (0) on either side."""
-    place, rate = _first(readings, 2, "coordinate and rate")
-    error = _dead_band(place - parameters.get("target", 0.0), parameters.get("dead_band", 0.0))
-    return state, -_gain(parameters, "stiffness") * error - _gain(parameters, "damping") * rate
+    [(place, rate)] = _HOLD.seen(readings)
+    gains = _HOLD.complete(parameters)
+    error = _dead_band(place - gains["target"], gains["dead_band"])
+    return state, -gains["stiffness"] * error - gains["damping"] * rate
 
 
+_TURN = Needs(
+    "laws.quaternion_feedback",
+    {
+        "stiffness": Gain(shapes=(NUMBER, (3,))),
+        "damping": Gain(shapes=(NUMBER, (3,))),
+        "target": Gain((1.0, 0.0, 0.0, 0.0), shapes=((4,),)),
+        "axes": Gain((), shapes=(LIST,)),
+    },
+    (_ATTITUDE, _TURNING),
+    together=lambda p: {"axes: pass three numbers for each command": np.shape(p.get("axes", ()))[-1] % 3 == 0},
+)
+
+
+@declares(_TURN)
 def quaternion_feedback(
     model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
 ) -> tuple[Any, Any]:
@@ -49,13 +80,14 @@ def quaternion_feedback(
     For a reaction wheel, whose torque is that on the wheel, the numbers are those of minus its axis; for
     a gimbal, thrust times lever.
     """
-    attitude, turning = _several(readings, (4, 3), "an attitude (4,) and an angular velocity (3,)")
-    a, b, c, d = jnp.asarray(parameters.get("target", (1.0, 0.0, 0.0, 0.0)), attitude.dtype)
+    attitude, turning = _TURN.seen(readings)
+    gains = _TURN.complete(parameters)
+    a, b, c, d = jnp.asarray(gains["target"], attitude.dtype)
     w, x, y, z = attitude
     whole = a * w + b * x + c * y + d * z
     vector = jnp.stack([a * x - b * w - c * z + d * y, a * y - c * w - d * x + b * z, a * z - d * w - b * y + c * x])
     error = 2 * jnp.where(whole < 0, -vector, vector)
-    torque = -_gain(parameters, "stiffness") * error - _gain(parameters, "damping") * turning[:3]
+    torque = -gains["stiffness"] * error - gains["damping"] * turning[:3]
     if "axes" not in parameters:
         return state, tuple(torque)
     axes = jnp.asarray(parameters["axes"]).reshape(-1, 3)
@@ -64,6 +96,16 @@ def quaternion_feedback(
     return state, tuple(axes @ _solved(axes.T @ axes, torque))
 
 
+_TABLE = Needs(
+    "laws.gain_table",
+    {"times": Gain(shapes=(NUMBER, LIST)), "gains": Gain(shapes=(NUMBER, LIST))},
+    together=lambda p: {
+        "times: a time must not be less than the one before": (p["times"][..., 1:] >= p["times"][..., :-1]).all(-1)
+    },
+)
+
+
+@declares(_TABLE)
 def gain_table(
     model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
 ) -> tuple[Any, Any]:
@@ -71,8 +113,8 @@ def gain_table(
     `times` and constant outside; at a time that is given twice, it jumps. gains has the matrices at these times, row by
     row, one row for each command."""
     x = jnp.concatenate([jnp.ravel(r) for r in readings.values()])
-    times = jnp.atleast_1d(_gain(parameters, "times"))
-    table = jnp.atleast_1d(_gain(parameters, "gains"))
+    gains = _TABLE.complete(parameters)
+    times, table = jnp.atleast_1d(gains["times"]), jnp.atleast_1d(gains["gains"])
     if table.size % (times.size * x.size):
         raise ModelError(
             f"gain_table: {table.size} gains for {times.size} times and {x.size} readings; give a whole number of rows of "
@@ -87,6 +129,10 @@ def gain_table(
     return state, tuple(-(table[0] + jnp.tensordot(passed, jnp.diff(table, axis=0), 1)) @ x)
 
 
+_PULSES = Needs("laws.pulse_width", {**_DEMAND, "full": Gain(above=0.0)}, (_COORDINATE,), state=4)
+
+
+@declares(_PULSES)
 def pulse_width(
     model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
 ) -> tuple[Any, Any]:
@@ -94,11 +140,13 @@ def pulse_width(
 
     The demand is that of `proportional_derivative`, as a share of `full`, the torque or force of a thruster that fires all
     the time; the pulse lasts this share of the controller's period, and begins with its delay after the sample. A pulse that
-    lasted the whole period is lengthened: its start stays. state: (0, 0, 0, 0), start and width of the last pulses.
+    lasted the whole period is lengthened: its start stays. state: start and width of the last pulses, zero at the start.
     """
+    state = _PULSES.remembered(state)
     _, demand = proportional_derivative(model, t, q, v, state, readings, parameters)
-    period, begin = _gain(parameters, "period"), t + _gain(parameters, "delay")
-    share = jnp.clip(demand / _gain(parameters, "full"), -1.0, 1.0)
+    gains = _PULSES.complete(parameters, "period", "delay")
+    period, begin = gains["period"], t + gains["delay"]
+    share = jnp.clip(demand / gains["full"], -1.0, 1.0)
     out = []
     for side, (start, width) in zip((share, -share), jnp.reshape(state, (2, 2)), strict=True):
         own = jnp.maximum(side, 0.0) * period
@@ -108,6 +156,25 @@ def pulse_width(
     return jnp.stack(out), tuple(out)
 
 
+_MODULATOR = Needs(
+    "laws.pulse_width_pulse_frequency",
+    {
+        **_DEMAND,
+        "full": Gain(above=0.0),
+        "gain": Gain(1.0, above=0.0),
+        "lag": Gain(above=0.0),
+        "on": Gain(above=0.0),
+        "off": Gain(least=0.0),
+        "minimum": Gain(0.0, least=0.0),
+        "thrust": Gain(),
+    },
+    (_COORDINATE,),
+    state=4,
+    together=lambda p: {"off must not be more than on": (p["off"] <= p["on"]).all(-1)},
+)
+
+
+@declares(_MODULATOR)
 def pulse_width_pulse_frequency(
     model: Any, t: Any, q: Any, v: Any, state: Any, readings: Any, parameters: Parameters
 ) -> tuple[Any, Any]:
@@ -118,18 +185,19 @@ def pulse_width_pulse_frequency(
     and the time constant `lag`, has the input e - u. When its output reaches +-`on`, u becomes +-1, until the size of the
     output falls below `off`, and at least for `minimum` (0); `thrust` is what a thruster gets while it is on. The filter is
     computed exactly from sample to sample, and thrusters switch at samples: let the controller sample often. state:
-    (0, 0, 0, 0): output, u, time of the last sample, time at which u changed.
+    output, u, time of the last sample, time at which u changed, zero at the start.
     """
+    output, u, before, since = _MODULATOR.remembered(state)
     _, demand = proportional_derivative(model, t, q, v, state, readings, parameters)
-    output, u, before, since = state
-    error = demand / _gain(parameters, "full") - u
-    kept = jnp.exp(-jnp.maximum(t - before, 0.0) / _gain(parameters, "lag"))
-    output = kept * output + (1 - kept) * parameters.get("gain", 1.0) * error
-    fires = jnp.where(output >= _gain(parameters, "on"), 1.0, jnp.where(output <= -_gain(parameters, "on"), -1.0, 0.0))
-    holds = (u != 0) & ((u * output > _gain(parameters, "off")) | (t - since < parameters.get("minimum", 0.0)))
+    gains = _MODULATOR.complete(parameters)
+    error = demand / gains["full"] - u
+    kept = jnp.exp(-jnp.maximum(t - before, 0.0) / gains["lag"])
+    output = kept * output + (1 - kept) * gains["gain"] * error
+    fires = jnp.where(output >= gains["on"], 1.0, jnp.where(output <= -gains["on"], -1.0, 0.0))
+    holds = (u != 0) & ((u * output > gains["off"]) | (t - since < gains["minimum"]))
     new = jnp.where(holds, u, fires)
     state = jnp.stack([output, new, jnp.asarray(t, output.dtype), jnp.where(new == u, since, t)])
-    thrust = _gain(parameters, "thrust")
+    thrust = gains["thrust"]
     return state, (jnp.where(new > 0, thrust, 0.0), jnp.where(new < 0, thrust, 0.0))
 
 
@@ -148,21 +216,3 @@ def _solved(A: Any, b: Any) -> Any:
 def _dead_band(x: Any, width: Any) -> Any:
     """x less the width on either side of zero, 0 within it."""
     return jnp.where(x > width, x - width, jnp.where(x < -width, x + width, 0.0))
-
-
-def _gain(parameters: Parameters, name: str) -> Any:
-    if name not in parameters:
-        raise ModelError(f"the law needs the parameter {name!r}; it has {sorted(parameters)}")
-    return parameters[name]
-
-
-def _first(readings: Any, size: int, what: str) -> Any:
-    return _several(readings, (size,), what)[0][:size]
-
-
-def _several(readings: Any, sizes: tuple[int, ...], what: str) -> list[Any]:
-    found = [jnp.ravel(x) for x in readings.values()]
-    if len(found) < len(sizes) or any(x.size < n for x, n in zip(found, sizes, strict=False)):
-        shapes = {name: jnp.shape(x) for name, x in readings.items()}
-        raise ModelError(f"the law needs readings of {what}; those in `reads` have the shapes {shapes}")
-    return found[: len(sizes)]

@@ -47,6 +47,17 @@ class Gimbal(Motor):
     angle_limit: Number = field(Kind.POSITIVE, "rad", "largest angle that it follows", default=1e9, kw_only=True)
     rate_limit: Number = field(Kind.POSITIVE, "rad/s", "largest rate of the angles", default=1e9, kw_only=True)
 
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        def apart(a: str, b: str) -> Any:
+            return 1 - (p[a] * p[b]).sum(-1) ** 2 > 1e-6
+
+        across = apart("axis_1", "direction") & apart("axis_2", "direction")
+        return {
+            **super().requirements(p),
+            "axis_1 and axis_2 are parallel; the nozzle turns about two different axes": apart("axis_1", "axis_2"),
+            "axis_1 or axis_2 is along direction, about which the thrust does not turn; pass axes across it": across,
+        }
+
     def _wanted(self, p: Numbers) -> tuple[Scalar, Scalar]:
         """Rates of both angles without their limit."""
         most = p["angle_limit"]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from jaxmbs.model import profiles
+from jaxmbs.model.errors import ModelWarning
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field, state
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.parameters import is_traced
 from jaxmbs.spatial import RigidInertia, Symmetric3, Vector3
 from jaxmbs.spatial.scalar import Scalar, maximum, where
+
+if TYPE_CHECKING:
+    from jaxmbs.model.mechanism import Mechanism
 
 STANDARD_GRAVITY = 9.80665  # [m/s²] by which a specific impulse in seconds is multiplied
 LOCATED = 1e-8  # [s] within which the end of the propellant is located, apart from the rounding of the time
@@ -59,10 +65,22 @@ class Motor(Force):
     )
     ignition: Number = field(Kind.NUMBER, "s", "time at which the profile begins", default=0.0)
     times: Vector = field(Kind.LIST, "s", "times of the profile after the ignition, increasing", default=(0.0,))
-    values: Vector = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
+    values: Vector = field(Kind.LIST, "", "the profile at these times, not negative", default=(1.0,))
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
-        return profiles.requirements(p)
+        backwards = "values must not be negative; for thrust the other way, add a motor of the opposite direction"
+        return {**profiles.requirements(p), backwards: (p["values"] >= 0).all(-1)}
+
+    def added(self, mech: Mechanism, name: str) -> Force:
+        given = (self.thrust, self.propellant)
+        if not any(map(is_traced, given)) and np.array_equal(given[1], 0) and not np.array_equal(given[0], 0):
+            warnings.warn(
+                f"force {name!r} has a thrust and no propellant, so that it does not push; pass propellant=..., or set "
+                f"{name + '.propellant'!r} before a run; for a force that needs none, use Thruster",
+                ModelWarning,
+                stacklevel=3,
+            )
+        return self
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
         """The end of the propellant. What remains afterwards is a rounding error: it makes no second corner, and it is not

@@ -174,7 +174,7 @@ def Earth(
     at: (latitude, longitude, height) [rad, rad, m] of the origin of the world, whose axes are then east, north and up at
     t = 0; without it, center [m] and attitude say where the earth is in the world, see `Planet`. j2: with its second zonal
     harmonic; rotation: whether it rotates, and carries the air; oblate: an ellipsoid, else a sphere of the same equatorial
-    radius. Raises ModelError for at that is not three numbers, or a latitude beyond a pole.
+    radius. Raises ModelError for at that is not three numbers, a latitude beyond a pole, or a longitude beyond 2 pi.
 
     >>> kourou = mbs.Earth(at=(np.radians(5.2), np.radians(-52.8), 0.0))
     >>> print(np.linalg.norm(kourou.center).round(-3))
@@ -183,8 +183,11 @@ def Earth(
     flattening = EARTH["flattening"] if oblate else 0.0
     if at is not None:
         place = np.asarray(at, float)
-        if place.shape != (3,) or not abs(place[0]) <= np.pi / 2 + 1e-9:
-            raise ModelError(f"Earth: at is {at!r}; pass latitude and longitude in radians, and the height in metres")
+        if place.shape != (3,) or not (abs(place[0]) <= np.pi / 2 + 1e-9 and abs(place[1]) <= 2 * np.pi + 1e-9):
+            raise ModelError(
+                f"Earth: at is {at!r}; pass latitude and longitude in radians, at most pi/2 and 2 pi, and the height in "
+                "metres"
+            )
         center, attitude = _laboratory(float(place[0]), float(place[1]), float(place[2]), flattening)
     return Planet(
         EARTH["mu"],
