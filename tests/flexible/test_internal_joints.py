@@ -72,7 +72,9 @@ def test_what_internal_joints_do_not_have_is_refused(make, says):
 def test_modes_are_locked_and_nodes_watched():
     events = (mbs.ReactionExceeds("boom_hand", force=1.0), mbs.Lock("boom"))
     model = boom(events, held=["boom"]).build()
-    assert np.array_equal(model.mode(lock=["boom"]).lock, [name.startswith("boom.") for name in _of_rates(model)])
+    assert np.array_equal(
+        np.asarray(model.mode(lock=["boom"]).lock), [name.startswith("boom.") for name in _of_rates(model)]
+    )
 
 
 def _of_rates(model):
