@@ -106,6 +106,9 @@ class BeamTable(Table):
     free: bool = stated(
         "true or false", "the modes are those of the free beam, with the frame in its middle", default=False
     )
+    foreshortening: bool = stated(
+        "true or false", "bending shortens it, so that tension stiffens it; needs order = 2", default=False
+    )
     stations: dict[str, Number] | None = stated(
         "table of numbers", "names of further nodes, and their places: 0 at the root, 1 at the tip", default=None
     )

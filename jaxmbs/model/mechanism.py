@@ -173,9 +173,10 @@ class Mechanism:
         body "<name>_modes" between them is internal: nothing else is attached to it. Frequencies and damping are the
         parameters "<name>.frequency" [Hz] and "<name>.damping".
 
-        Displacements should remain small, a tenth of the length of the body at most, and forces along a beam do not change
-        its bending stiffness: the stiffening of a beam that spins fast is not included. It raises the lowest frequency by
-        2 % where the beam spins at 0.2 of it; a study whose bodies start with more warns of it.
+        Displacements should remain small, a tenth of the length of the body at most. Forces along a beam change its bending
+        stiffness only with `Part.beam(foreshortening=True)`: without it, the stiffening of a beam that spins fast is left
+        out. It raises the lowest frequency by 2 % where the beam spins at 0.2 of it; a study whose bodies start with more
+        warns of it.
 
         >>> mech = mbs.Mechanism("boom", gravity=(0, 0, -9.81))
         >>> part = mbs.Part.beam(length=2.0, mass=1.5, bending=(40.0, 90.0), torsion=10.0, modes=2)

@@ -9,9 +9,10 @@ from jaxmbs.model.bodies import Body, Closure
 from jaxmbs.model.constraints import Constraint
 from jaxmbs.model.control import Controller, Sensor
 from jaxmbs.model.errors import ModelError, unknown
-from jaxmbs.model.events import ForceBelow, JointReaches, StateReaches
+from jaxmbs.model.events import ForceBelow, JointReaches, ReactionExceeds, StateReaches
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared
+from jaxmbs.model.flexible_bodies.internal import no_motion, no_wrench
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.forces.surroundings import ALWAYS
 from jaxmbs.model.joints.base import Joint
@@ -98,6 +99,7 @@ class Parts:
             controller.check_readings(f"controller {name!r}: reads", own, self.joints_as_given())
         for joint in held:
             self._check_joint(joint, f"{where}: held")
+            self._check_moves(joint, f"{where}: held")
         for name in off:
             self._check_switched(name, f"{where}: off")
         for visual in visuals:
@@ -166,7 +168,13 @@ class Parts:
         for needed in event.when.needs():
             if not any(isinstance(f, needed) for f in self.forces.values()):
                 raise ModelError(f"{where}: {type(event.when).__name__} needs {_SURROUNDING[needed.role]}")
+        if isinstance(event.when, ReactionExceeds) and self.joints[name := event.when.joint].joint.elastic:
+            carrier = self.joints[name].at.child
+            nodes = [k for k, x in self.joints.items() if x.at.parent == carrier]
+            raise ModelError(f"{where}: ReactionExceeds: {no_wrench(name, nodes)}")
         for action in event.then:
+            for key in action.joints:
+                self._check_moves(getattr(action, key), f"{where}: {type(action).__name__}")
             if action.switch() is not None:
                 self._check_switched(getattr(action, "name", ""), f"{where}: {type(action).__name__}")
         if isinstance(event.when, JointReaches):
@@ -209,6 +217,12 @@ class Parts:
     def _check_joint(self, name: str, where: str) -> None:
         if name not in self.joints:
             raise unknown("joint", name, self.joints, where)
+
+    def _check_moves(self, name: str, where: str) -> None:
+        placed = self.joints[name]
+        if placed.joint.follows:
+            modes = next(k for k, x in self.joints.items() if x.at.child == placed.at.parent)
+            raise no_motion(where, name, modes)
 
     def _check_switched(self, name: str, where: str) -> None:
         switched = [*self.forces, *self.loops, *self.constraints]

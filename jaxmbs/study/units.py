@@ -52,12 +52,14 @@ _TABLE: dict[str, dict[str, float]] = {
     "gravitational parameter": {"m3/s2": 1.0, "km3/s2": 1e9},
     "energy": {"J": 1.0, "kJ": 1e3},
     "growth rate": {"1/s": 1.0},
+    "curvature": {"1/m": 1.0},
     "frequency": {"Hz": 1.0},
     "modal coordinate": {"m kg^0.5": 1.0},
     "modal rate": {"m kg^0.5/s": 1.0},
     "modal momentum": {"kg^0.5": 1.0},
     "modal displacement": {"kg^-0.5": 1.0},
     "modal rotation": {"rad/(m kg^0.5)": 1.0},
+    "modal shortening": {"1/(m kg)": 1.0},
 }
 UNITS = {name: Unit(name, factor, quantity) for quantity, row in _TABLE.items() for name, factor in row.items()}
 

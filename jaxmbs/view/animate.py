@@ -18,6 +18,7 @@ from jaxmbs.errors import ModelError
 from jaxmbs.io.reports import POLICY
 from jaxmbs.model import BodyPoses, Model
 from jaxmbs.model.given import Vector
+from jaxmbs.view.deformed import enlarged, said
 from jaxmbs.view.film import film
 from jaxmbs.view.glb import Builder
 from jaxmbs.view.shapes import Shapes, scene_of
@@ -39,6 +40,7 @@ def animate(
     frames: int = 1000,
     shapes: Shapes | None = None,
     over_visuals: bool = False,
+    deformation_scale: float = 1.0,
 ) -> Path:
     """Write a motion as an animation; returns the path of the file.
 
@@ -51,8 +53,10 @@ def animate(
 
     Bodies are drawn with their visuals (`Mechanism.add_visual`), those without visuals with their `shapes`, {body:
     [(vertices (n, 3) in its axes, triangles (m, 3)), ...]}, others as the ellipsoids of their inertia. over_visuals: draw
-    the `shapes` also over visuals, half transparent. Raises ModelError for batches, other file names, plots whose length is
-    not that of the solution, and films with several samples or plots.
+    the `shapes` also over visuals, half transparent. Flexible bodies are drawn deformed: their visuals, or lines between
+    their nodes; deformation_scale: factor of their modal coordinates, which the title states. Raises ModelError for
+    batches, other file names, plots whose length is not that of the solution, films with several samples or plots, and a
+    negative scale.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> motion = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=1.0, dt=0.01)
@@ -74,27 +78,32 @@ def animate(
                 "with plots"
             )
         (name,) = samples
-        film(models[name], samples[name], path, frames, shapes, over_visuals)
+        film(models[name], samples[name], path, frames, shapes, over_visuals, deformation_scale)
         return path
     if path.suffix == ".glb":
-        path.write_bytes(_glb(models, samples, plots, frames, shapes, over_visuals))
+        path.write_bytes(_glb(models, samples, plots, frames, shapes, over_visuals, deformation_scale))
     else:
-        path.write_text(moving_page(models, samples, plots, frames, shapes, over_visuals), encoding="utf-8")
+        page = moving_page(models, samples, plots, frames, shapes, over_visuals, deformation_scale)
+        path.write_text(page, encoding="utf-8")
     return path
 
 
 def moving_page(
     models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any = None, frames: int = 1000,
-    shapes: Shapes | None = None, over_visuals: bool = False,
+    shapes: Shapes | None = None, over_visuals: bool = False, deformation_scale: float = 1.0,
 ) -> str:  # fmt: skip
     """The text of the page of `animate`. samples: {name: object with t (rows,), q (rows, nq) and events (None: unknown)}."""
-    return _page(_glb(models, samples, plots, frames, shapes, over_visuals), next(iter(models.values())).name)
+    first = next(iter(models.values()))
+    title = f"{first.name}{said(first, deformation_scale, 'animate')}"
+    return _page(_glb(models, samples, plots, frames, shapes, over_visuals, deformation_scale), title)
 
 
 def _glb(
     models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, frames: int, shapes: Shapes | None,
-    over_visuals: bool,
+    over_visuals: bool, deformation_scale: float,
 ) -> bytes:  # fmt: skip
+    for m in models.values():
+        said(m, deformation_scale, "animate")  # refuses a scale that is none
     scenes = {name: scene_of(m, shapes, over_visuals) for name, m in models.items()}
     library = {k: v for _, found in scenes.values() for k, v in found.items()}
     first = next(iter(samples.values()))
@@ -110,6 +119,7 @@ def _glb(
     for k, (name, x) in enumerate(samples.items()):
         model, (drawn, _) = models[name], scenes[name]
         q, t = np.asarray(x.q)[rows[name]], np.asarray(x.t)[rows[name]]
+        q = enlarged(model, q, deformation_scale)
         root = out.add(name, extras={"sample": k})
         if k == 0:
             for d in (d for d in drawn if d.body < 0):
@@ -118,7 +128,8 @@ def _glb(
         for i, body in enumerate(model.body_names):
             node = out.moving(body, root, times, p[:, i], R[:, i])
             for d in (d for d in drawn if d.body == i):
-                out.shape(d, node, TINTS[k % len(TINTS)] or d.color, d.opacity * (1.0 if k == 0 else 0.6))
+                look = TINTS[k % len(TINTS)] or d.color, d.opacity * (1.0 if k == 0 else 0.6)
+                out.shape(d, node, *look, times, None if d.modes is None else q[:, d.modes])
     return out.content()
 
 

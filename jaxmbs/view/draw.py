@@ -9,6 +9,7 @@ import numpy as np
 from jaxmbs.dynamics import body_poses
 from jaxmbs.model import Model
 from jaxmbs.model.given import Coordinates
+from jaxmbs.view.deformed import enlarged, said
 from jaxmbs.view.shapes import Drawn, Shapes, scene_of
 
 if TYPE_CHECKING:
@@ -19,14 +20,15 @@ LIGHT = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
 
 def draw(
     model: Model, q: Coordinates | None = None, axes: Axes3D | None = None, *, t: float = 0.0,
-    shapes: Shapes | None = None, over_visuals: bool = False,
+    shapes: Shapes | None = None, over_visuals: bool = False, deformation_scale: float = 1.0,
 ) -> Axes3D:  # fmt: skip
     """Draw a mechanism at q (nq,) (None: neutral configuration) and time t [s]; returns the axes (new ones if None).
 
     Bodies are drawn with their visuals, those without visuals with their `shapes`, {body: [(vertices (n, 3) in its axes,
     triangles (m, 3)), ...]}, others as the ellipsoids of their inertia; joints as their axes. over_visuals: draw the
-    `shapes` also over visuals, half transparent. Needs matplotlib (`pip install 'jaxmbs[study]'`). Raises ModelError for a
-    wrong shape.
+    `shapes` also over visuals, half transparent. Flexible bodies are drawn deformed: their visuals, or lines between their
+    nodes; deformation_scale: factor of their modal coordinates, which the title states. Needs matplotlib
+    (`pip install 'jaxmbs[study]'`). Raises ModelError for a wrong shape, and a negative scale.
 
     >>> axes = mbs.draw(mbs.library.double_pendulum().build(), [0.5, 0.3])
     >>> axes.figure.savefig("pendulum.png")
@@ -35,13 +37,15 @@ def draw(
     from matplotlib.figure import Figure
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
+    title = f"{model.name}{said(model, deformation_scale, 'draw')}"
     drawn, library = scene_of(model, shapes, over_visuals)
-    poses = body_poses(model, model.neutral() if q is None else q, t=t)
+    shown = enlarged(model, np.asarray(model.neutral() if q is None else q), deformation_scale)
+    poses = body_poses(model, shown, t=t)
     R, p = np.asarray(poses.rotation, float), np.asarray(poses.position, float)
     if axes is None:
         axes = Figure(figsize=(6, 6), layout="constrained").add_subplot(projection="3d")
     everything, colors = [], []
-    placed = [library[d.key][0] @ d.matrix[:3, :3].T + d.matrix[:3, 3] for d in drawn]
+    placed = [d.vertices(library, shown) for d in drawn]
     placed = [x if d.body < 0 else x @ R[d.body].T + p[d.body] for d, x in zip(drawn, placed, strict=True)]
     for d, x in zip(drawn, _grounds_cut(drawn, placed), strict=True):
         triangles = x[library[d.key][1]]
@@ -58,7 +62,7 @@ def draw(
         axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
         axes.set_zlim(middle[2] - half, middle[2] + half)
     axes.set_box_aspect((1, 1, 1))
-    axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title=model.name)
+    axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title=title)
     return axes
 
 

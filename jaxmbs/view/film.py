@@ -16,8 +16,9 @@ RATE, DPI = 25, 80  # frames per second, dots per inch of a figure of 6 inches
 
 
 def film(
-    model: Model, solution: Any, path: Path, frames: int, shapes: Shapes | None = None, over_visuals: bool = False
-) -> None:
+    model: Model, solution: Any, path: Path, frames: int, shapes: Shapes | None = None, over_visuals: bool = False,
+    deformation_scale: float = 1.0,
+) -> None:  # fmt: skip
     """Write NAME.gif or NAME.mp4 in real time: 25 frames per second, or fewer if that would be more than `frames` in all.
 
     Raises ModelError if ffmpeg, which writes mp4, is missing.
@@ -35,11 +36,12 @@ def film(
     times = np.linspace(t[0], t[-1], count)
     rows = np.minimum(np.searchsorted(t, times - 1e-9 * span), len(t) - 1)
     rows = rows[np.isfinite(q[rows]).all(axis=1)]
+    drawn: Any = {"shapes": shapes, "over_visuals": over_visuals, "deformation_scale": deformation_scale}
     figure = Figure(figsize=(6, 6))
     axes: Any = figure.add_subplot(projection="3d")
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for row in rows[np.unique(np.linspace(0, len(rows) - 1, 6).astype(int))]:
-        draw(model, q[row], axes, t=float(t[row]), shapes=shapes, over_visuals=over_visuals)
+        draw(model, q[row], axes, t=float(t[row]), **drawn)
         limits = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
         low, high = np.minimum(low, limits[:, 0]), np.maximum(high, limits[:, 1])
         axes.clear()
@@ -50,8 +52,8 @@ def film(
     with writer.saving(figure, str(path), DPI):
         for row in rows:
             axes.clear()
-            draw(model, q[row], axes, t=float(t[row]), shapes=shapes, over_visuals=over_visuals)
+            draw(model, q[row], axes, t=float(t[row]), **drawn)
             for k, put in enumerate((axes.set_xlim, axes.set_ylim, axes.set_zlim)):
                 put(middle[k] - half, middle[k] + half)
-            axes.set_title(f"{model.name}, {t[row]:.2f} s")
+            axes.set_title(f"{axes.get_title()}, {t[row]:.2f} s")
             writer.grab_frame()

@@ -49,8 +49,9 @@ class Builder:
         self.accessors.append(entry)
         return len(self.accessors) - 1
 
-    def mesh(self, key: str, color: str, opacity: float) -> int:
-        """Index of the mesh of the triangles `key` in this colour; it is added if it is new."""
+    def mesh(self, key: str, color: str, opacity: float, displacements: np.ndarray | None = None) -> int:
+        """Index of the mesh of the triangles `key` in this colour; it is added if it is new. displacements (n, V, 3): of
+        its vertices in n shapes, which become morph targets."""
         if (key, color, opacity) in self.known:
             return self.known[key, color, opacity]
         if key not in self.known:
@@ -65,6 +66,8 @@ class Builder:
             self.known[key] = len(self.accessors)
             self.accessor(points, "VEC3", bounds=True)
             self.accessor(normals, "VEC3")
+            for moved in () if displacements is None else displacements:
+                self.accessor(moved[faces].reshape(-1, 3), "VEC3", bounds=True)
         first = self.known[key]
         rgb = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
@@ -74,7 +77,12 @@ class Builder:
         material |= {"doubleSided": True} | ({"alphaMode": "BLEND"} if opacity < 1 else {})
         self.materials.append(material)
         attributes = {"POSITION": first, "NORMAL": first + 1}
-        self.meshes.append({"primitives": [{"attributes": attributes, "material": len(self.materials) - 1}]})
+        mesh: dict[str, Any] = {"primitives": [{"attributes": attributes, "material": len(self.materials) - 1}]}
+        if displacements is not None:
+            n = len(displacements)
+            mesh["primitives"][0]["targets"] = [{"POSITION": first + 2 + k} for k in range(n)]
+            mesh["weights"] = [0.0] * n
+        self.meshes.append(mesh)
         self.known[key, color, opacity] = len(self.meshes) - 1
         return len(self.meshes) - 1
 
@@ -84,10 +92,20 @@ class Builder:
         self.nodes[parent].setdefault("children", []).append(len(self.nodes) - 1)
         return len(self.nodes) - 1
 
-    def shape(self, d: Drawn, parent: int, color: str, opacity: float) -> None:
-        """Add a shape under the node of its body."""
-        more = {"matrix": d.matrix.T.ravel().tolist(), "mesh": self.mesh(d.key, color, opacity)}
-        self.add("shape", parent, **more)
+    def shape(
+        self, d: Drawn, parent: int, color: str, opacity: float, times: int = 0, weights: np.ndarray | None = None
+    ) -> None:
+        """Add a shape under the node of its body. times (an accessor), weights (rows, n): if it bends, its modal
+        coordinates."""
+        more = {"matrix": d.matrix.T.ravel().tolist(), "mesh": self.mesh(d.key, color, opacity, d.displacements)}
+        node = self.add("shape", parent, **more)
+        if d.displacements is not None and weights is not None:
+            self.channel(node, "weights", times, weights.reshape(-1), "SCALAR")
+
+    def channel(self, node: int, path: str, times: int, x: np.ndarray, kind: str) -> None:
+        """Let x, at the times of an accessor, be the `path` of a node."""
+        self.samplers.append({"input": times, "output": self.accessor(x, kind), "interpolation": "LINEAR"})
+        self.channels.append({"sampler": len(self.samplers) - 1, "target": {"node": node, "path": path}})
 
     def moving(self, name: str, parent: int, times: int, position: np.ndarray, rotation: np.ndarray) -> int:
         """Add a node that moves, and return its index: position (rows, 3), rotation (rows, 3, 3); times: an accessor."""
@@ -96,8 +114,7 @@ class Builder:
         for path, x, kind in (("translation", position, "VEC3"), ("rotation", turns, "VEC4")):
             if np.all(np.abs(x - x[0]) < 1e-12):
                 continue  # it does not change
-            self.samplers.append({"input": times, "output": self.accessor(x, kind), "interpolation": "LINEAR"})
-            self.channels.append({"sampler": len(self.samplers) - 1, "target": {"node": node, "path": path}})
+            self.channel(node, path, times, x, kind)
         return node
 
     def content(self) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -179,14 +180,20 @@ class Viewer:
         """Add all shapes to the scene, each under the frame of its body."""
         scene, (drawn, library) = self._server.scene, scene_of(self.model)
         scene.reset()
+        self._bent: list[Callable[[np.ndarray], Any]] = []
         scene.set_up_direction("+z")
         self._frames = [scene.add_frame(f"/{name}", show_axes=False) for name in self.model.body_names]
         for k, d in enumerate(drawn):
-            vertices, faces = library[d.key]
+            faces = library[d.key][1]
             parent = f"/{self.model.body_names[d.body]}" if d.body >= 0 else ""
             color = tuple(int(d.color[i : i + 2], 16) for i in (1, 3, 5))
-            placed = vertices @ d.matrix[:3, :3].T + d.matrix[:3, 3]
-            scene.add_mesh_simple(f"{parent}/shape_{k}", placed, faces, color=color, side="double", flat_shading=True)
+            add = functools.partial(
+                scene.add_mesh_simple, f"{parent}/shape_{k}", faces=faces, color=color, side="double", flat_shading=True
+            )
+            if d.displacements is None:
+                add(d.vertices(library, self.q))
+            else:  # a mesh of the same name takes its place whenever it bends
+                self._bent.append(lambda q, add=add, d=d: add(d.vertices(library, q)))
 
     def _place(self) -> None:
         from scipy.spatial.transform import Rotation
@@ -195,3 +202,5 @@ class Viewer:
         turned = Rotation.from_matrix(np.asarray(poses.rotation, float)).as_quat(scalar_first=True)
         for frame, p, w in zip(self._frames, np.asarray(poses.position, float), turned, strict=True):
             frame.position, frame.wxyz = p, w
+        for bend in self._bent:
+            bend(self.q)

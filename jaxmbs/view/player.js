@@ -63,9 +63,10 @@ function place(t) {
     let low = 0, high = c.t.length - 1;
     while (high - low > 1) { const m = (low + high) >> 1; if (c.t[m] <= t) low = m; else high = m; }
     const share = high > low ? Math.min(Math.max((t - c.t[low]) / (c.t[high] - c.t[low]), 0), 1) : 0;
-    const n = c.path === "rotation" ? 4 : 3, out = [];
+    const n = c.x.length / c.t.length, out = [];
     for (let k = 0; k < n; k++) out.push((1 - share) * c.x[n * low + k] + share * c.x[n * high + k]);
-    if (n === 4) { const size = Math.hypot(...out); c.node.q = out.map((v) => v / size); } else c.node.p = out;
+    if (c.path === "weights") c.node.w = out;
+    else if (n === 4) { const size = Math.hypot(...out); c.node.q = out.map((v) => v / size); } else c.node.p = out;
   }
   const visit = (i, above, visible) => {
     const n = nodes[i];
@@ -108,6 +109,20 @@ function buffer(slot, data) {
   gl.enableVertexAttribArray(slot);
   gl.vertexAttribPointer(slot, 3, gl.FLOAT, false, 0, 0);
 }
+// function of the weights that replaces the vertices of the bound array, and their normals, by those of the bent shape
+function bending(key, targets) {
+  const [positions, normals] = [0, 1].map((slot) => gl.getVertexAttrib(slot, gl.VERTEX_ATTRIB_ARRAY_BUFFER_BINDING));
+  const rest = array(key), x = new Float32Array(rest.length), n = new Float32Array(rest.length);
+  return (weights) => {
+    x.set(rest);
+    targets.forEach((moved, k) => { const w = weights[k]; if (w) for (let i = 0; i < x.length; i++) x[i] += w * moved[i]; });
+    for (let i = 0; i < x.length; i += 9) {
+      const a = x.subarray(i, i + 3), m = cross(minus(x.subarray(i + 3, i + 6), a), minus(x.subarray(i + 6, i + 9), a));
+      for (let c = 0; c < 9; c++) n[i + c] = m[c % 3];
+    }
+    for (const [data, to] of [[x, positions], [n, normals]]) { gl.bindBuffer(gl.ARRAY_BUFFER, to); gl.bufferSubData(gl.ARRAY_BUFFER, 0, data); }
+  };
+}
 const uploaded = new Map();
 const meshes = (tree.meshes || []).map((m) => {
   const { attributes, material } = m.primitives[0], key = attributes.POSITION;
@@ -116,7 +131,8 @@ const meshes = (tree.meshes || []).map((m) => {
     gl.bindVertexArray(vao);
     buffer(0, array(attributes.POSITION));
     buffer(1, array(attributes.NORMAL));
-    uploaded.set(key, { vao, count: tree.accessors[key].count });
+    const targets = m.primitives[0].targets;
+    uploaded.set(key, { vao, count: tree.accessors[key].count, bends: targets && bending(key, targets.map((x) => array(x.POSITION))) });
   }
   return { ...uploaded.get(key), color: tree.materials[material].pbrMetallicRoughness.baseColorFactor };
 });
@@ -184,6 +200,7 @@ function render() {
     gl.uniformMatrix4fv(solid("model"), false, n.world);
     gl.uniform4fv(solid("color"), m.color);
     gl.bindVertexArray(m.vao);
+    if (m.bends && n.w) m.bends(n.w);
     gl.drawArrays(gl.TRIANGLES, 0, m.count);
   }
   $("time").textContent = time.toFixed(end > 100 ? 1 : 3) + " s";

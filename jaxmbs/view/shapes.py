@@ -6,7 +6,7 @@ import functools
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from jaxmbs.errors import ModelWarning
 from jaxmbs.model import Model, get
 from jaxmbs.model.visuals import Visual
+from jaxmbs.view.deformed import FINE, Field, fields, finely
 
 COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#eeca3b")
 JOINT, WORLD_COLOR = "#5b6675", "#c3cad3"
@@ -28,13 +29,23 @@ Shapes = Mapping[str, Sequence[Triangles]]  # of bodies, by name
 
 @dataclass(frozen=True)
 class Drawn:
-    """A shape on a body (-1: the world): triangles `key` of the library, placed in its frame by the matrix (4, 4)."""
+    """A shape on a body (-1: the world): triangles `key` of the library, placed in its frame by the matrix (4, 4).
+
+    displacements (n, V, 3): of the V vertices, per unit of each of the n coordinates `modes` in q; None: it is rigid.
+    """
 
     body: int
     key: str
     matrix: np.ndarray
     color: str
     opacity: float = 1.0
+    modes: slice | None = None
+    displacements: np.ndarray | None = None
+
+    def vertices(self, library: Mapping[str, Triangles], q: np.ndarray) -> np.ndarray:
+        """(V, 3), in the frame of the body, deformed as at q (nq,)."""
+        x = library[self.key][0] @ self.matrix[:3, :3].T + self.matrix[:3, 3]
+        return x if self.displacements is None else x + np.tensordot(q[self.modes], self.displacements, 1)
 
 
 def scene_of(
@@ -44,8 +55,8 @@ def scene_of(
 
     shapes: triangles in axes of a body or of the world, by its name; they are drawn where it has no visuals, and with
     over_visuals also where it has, half transparent. Bodies with neither are drawn as the ellipsoids of their inertia
-    (solid and homogeneous, of the same mass), connected to their joints by rods. Meshes that cannot be read cause a
-    ModelWarning.
+    (solid and homogeneous, of the same mass), connected to their joints by rods, and flexible bodies as lines between
+    their nodes; what is drawn of these has displacements. Meshes that cannot be read cause a ModelWarning.
     """
     s = model.structure
     out, meshes, lost = [], {}, []
@@ -76,14 +87,35 @@ def scene_of(
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         warnings.warn(f"meshes are not drawn: {', '.join(names[:3])}{more}", ModelWarning, stacklevel=3)
     seen = {d.body for d in out}
-    size = _size(model)
+    size, bending = _size(model), {f.body: f for f in fields(model)}
+    for i, field in bending.items():
+        lines = field.lines() if i not in seen else ()
+        rods = (_rod(i, a, b, 0.04 * size, COLORS[i % len(COLORS)]) for a, b in lines)
+        out += [d for d in rods if d is not None]
+    out = [_bent(d, bending[d.body], UNIT | meshes, meshes) if d.body in bending else d for d in out]
     for i, link in enumerate(s.links):
+        if link.joint.elastic:  # the frame again, and rods to where nodes are at rest
+            continue
         if i not in seen:
-            out += _ellipsoid(model, i, link.body, 0.15 * size, COLORS[i % len(COLORS)])
+            if i not in bending:
+                out += _ellipsoid(model, i, link.body, 0.15 * size, COLORS[i % len(COLORS)])
             out += _rods(model, i, 0.04 * size)
         out += _axis(model, i, 0.05 * size, 0.16 * size)
     keys = {d.key for d in out}
     return out, {k: v for k, v in (UNIT | meshes).items() if k in keys}
+
+
+def _bent(d: Drawn, field: Field, library: Mapping[str, Triangles], added: dict[str, Triangles]) -> Drawn:
+    """The shape with what the modes of its body displace; its triangles are added."""
+    vertices, faces = library[d.key]
+    placed = vertices @ d.matrix[:3, :3].T + d.matrix[:3, 3]
+    longest = max(field.spread, np.ptp(placed, axis=0).max()) / FINE
+    corners = finely(placed[faces], longest).reshape(-1, 3)
+    points, which = np.unique(corners, axis=0, return_inverse=True)
+    moved = field.at(points)
+    key = f"bent {hashlib.sha256(corners.tobytes() + moved.tobytes()).hexdigest()[:16]}"
+    added[key] = points, which.reshape(-1, 3)
+    return replace(d, key=key, matrix=np.eye(4), modes=field.coordinates, displacements=moved)
 
 
 # --- shapes of joints, and of bodies without visuals ------------------------------------------------------------------

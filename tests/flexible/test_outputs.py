@@ -7,7 +7,7 @@ import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study.outputs import ElasticDisplacement, ModalSum
 
-PART = mbs.Part.beam(length=3.0, mass=4.0, bending=(60.0, 90.0), torsion=40.0, modes=3)
+PART = mbs.Part.beam(length=3.0, mass=4.0, bending=(60.0, 90.0), torsion=40.0, modes=3, foreshortening=True)
 STRESS = (2.0e5, -4.0e4, 1.0e4)
 
 
@@ -15,7 +15,7 @@ def boom():
     mech = mbs.Mechanism("boom")
     mech.add_body("hub", mass=50.0, inertia=(8.0, 8.0, 8.0))
     mech.add_joint("base", mbs.Free(), "world", "hub")
-    mech.add_flexible_body("boom", PART, damping=0.005)
+    mech.add_flexible_body("boom", PART, damping=0.005, order=2)
     mech.add_joint("root", mbs.Revolute((0, 1, 0)), "hub", "boom", mbs.Pose((0.5, 0, 0)))
     return mech.build()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxmbs.spatial import ZERO_FORCE, Force, Motion, RigidInertia, Symmetric3, Vector3, kernel
+from jaxmbs.spatial import ZERO3, ZERO_FORCE, Force, Motion, RigidInertia, Symmetric3, Vector3, kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, total
@@ -19,17 +19,19 @@ from jaxmbs.spatial.scalar import Scalar, total
 @components
 class Deformation:
     """At one state, for the modes of a body: U, its momentum per rate of each; momentum: U dq/dt; rate: dI/dt; changes:
-    the derivative of I with respect to each coordinate; turning: for each, the sum of rho phi_l × phi_k dq_l/dt."""
+    the derivative of I with respect to each coordinate; turning: for each, the sum of rho phi_l × phi_k dq_l/dt;
+    drawn: the force from the second-order displacements, dU/dt dq/dt."""
 
     U: tuple[Force, ...]
     momentum: Force
     rate: RigidInertia
     changes: tuple[RigidInertia, ...]
     turning: tuple[Vector3, ...]
+    drawn: Vector3
 
     def wrench(self, V: Motion, a: Sequence[Scalar]) -> Force:
         """Rate of change of the momentum beyond I A + V × I V, with the accelerations a of the modes (none: zero)."""
-        F = V.cross_force(self.momentum) + self.rate @ V
+        F = V.cross_force(self.momentum) + self.rate @ V + Force(ZERO3, self.drawn)
         for U, x in zip(self.U, a, strict=False):
             F = F + U * x
         return F
@@ -51,10 +53,7 @@ def deformed(p: Any, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[RigidIne
     linear, angular, first = (_grouped(p[name], size) for name, size in _SIZES.items())
     pairs = [(k, l) for k in range(n) for l in range(k + 1, n)]
     crossed = dict(zip(pairs, _grouped(p["coupling"], 3), strict=False))
-    second: dict[tuple[int, int], Sequence[Scalar]] = {}
-    if len(p["inertia_curvature"]) > 1:
-        upper = [(k, l) for k in range(n) for l in range(k, n)]
-        second = dict(zip(upper, _grouped(p["inertia_curvature"], 6), strict=True))
+    second, shorter = _paired(p["inertia_curvature"], n, 6), _paired(p["moment_curvature"], n, 3)
 
     def turned(k: int, by: Sequence[Scalar]) -> Vector3:
         """The sum over l of rho phi_l × phi_k, times by[l]."""
@@ -65,14 +64,38 @@ def deformed(p: Any, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[RigidIne
         more = [second[min(k, l), max(k, l)] for l in range(n)] if second else []
         return _combined([first[k], *more], [1.0, *(share * x for x in q[: len(more)])], 6)
 
-    U = tuple(Force(Vector3(*angular[k]) + turned(k, q), Vector3(*linear[k])) for k in range(n))
-    changes = tuple(RigidInertia(ZERO, Vector3(*linear[k]), Symmetric3(*slope(k, 1.0))) for k in range(n))
+    def moment(k: int, share: float) -> Sequence[Scalar]:
+        more = [shorter[min(k, l), max(k, l)] for l in range(n)] if shorter else []
+        return _combined([linear[k], *more], [1.0, *(share * x for x in q)], 3) if shorter else linear[k]
+
+    U = tuple(Force(Vector3(*angular[k]) + turned(k, q), Vector3(*moment(k, 1.0))) for k in range(n))
+    changes = tuple(RigidInertia(ZERO, Vector3(*moment(k, 1.0)), Symmetric3(*slope(k, 1.0))) for k in range(n))
     momentum = ZERO_FORCE
     for u, x in zip(U, v, strict=True):
         momentum = momentum + u * x
-    rate = _whole([linear[k] for k in range(n)], [tuple(x.inertia) for x in changes], v)
-    whole = _whole([linear[k] for k in range(n)], [slope(k, 0.5) for k in range(n)], q)
-    return whole, Deformation(U, momentum, rate, changes, tuple(turned(k, v) for k in range(n)))
+    rate = _whole([moment(k, 1.0) for k in range(n)], [tuple(x.inertia) for x in changes], v)
+    whole = _whole([moment(k, 0.5) for k in range(n)], [slope(k, 0.5) for k in range(n)], q)
+    drawn = ZERO3
+    for (k, l), c in shorter.items():
+        drawn = drawn + Vector3(*c) * (v[k] * v[l] * (1.0 if k == l else 2.0))
+    return whole, Deformation(U, momentum, rate, changes, tuple(turned(k, v) for k in range(n)), drawn)
+
+
+def momenta(p: Any, q: Sequence[Scalar], share: float) -> list[Vector3]:
+    """For each mode, the derivative of mass times centre of mass; with share 0.5, what times its coordinate adds up to the
+    change of mass times centre of mass. p: as in `deformed`."""
+    n, linear = len(q), _grouped(p["momentum"], 3)
+    shorter = _paired(p["moment_curvature"], n, 3)
+    if not shorter:
+        return [Vector3(*x) for x in linear[:n]]
+    rows = [[linear[k], *(shorter[min(k, l), max(k, l)] for l in range(n))] for k in range(n)]
+    return [Vector3(*_combined(row, [1.0, *(share * x for x in q)], 3)) for row in rows]
+
+
+def _paired(numbers: Sequence[Scalar], n: int, size: int) -> dict[tuple[int, int], Sequence[Scalar]]:
+    """The numbers of each pair of modes k <= l; none for one zero."""
+    pairs = [(k, l) for k in range(n) for l in range(k, n)]
+    return dict(zip(pairs, _grouped(numbers, size), strict=True)) if len(numbers) > 1 else {}
 
 
 _SIZES = {"momentum": 3, "angular_momentum": 3, "inertia_change": 6}

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.dynamics.state.deformation import momenta
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
@@ -35,7 +36,6 @@ from jaxmbs.spatial import (
 )
 from jaxmbs.spatial.known import ONE, ZERO, known
 from jaxmbs.spatial.scalar import Scalar, safe_divide, vanishes, where
-from jaxmbs.spatial.vectors import grouped
 
 _frame_on = kernel(frame_on)
 ZERO_SYMMETRIC = Symmetric3(ZERO, ZERO, ZERO, ZERO, ZERO, ZERO)
@@ -117,28 +117,31 @@ class TreeScene:
             mass, com = own.get(body, (ZERO, ZERO3))
             whole, moment = mass + more.mass, com * mass + more.moment
             own[body] = whole, Vector3(*(safe_divide(x, whole) for x in moment))
-        for body, joint, momenta in self._flexible():
+        for body, joint, carried in self._flexible(0.5):
             mass, com = own[body]
-            for U, x in zip(momenta, self.joint(joint)[0], strict=True):
+            for U, x in zip(carried, self.joint(joint)[0], strict=True):
                 com = com + U * (x / mass)
             own[body] = mass, com
         return own
 
-    def _flexible(self) -> Iterator[tuple[str, str, list[Vector3]]]:
-        """(body, joint of its modal coordinates, for each mode its momentum per unit rate) of every flexible body."""
+    def _flexible(self, share: float) -> Iterator[tuple[str, str, list[Vector3]]]:
+        """(body, joint of its modal coordinates, for each mode its momentum per unit rate) of every flexible body; with
+        share 0.5, the mean of this from the undeformed body."""
         s = self.tree.structure
         for body, i in s.modes_of.items():
-            yield body, s.links[i].name, grouped(self.tree.values[f"{s.links[i].name}.momentum"])
+            link = s.links[i]
+            q, _ = self.joint(link.name)
+            yield body, link.name, momenta(self.tree.values.of(link.name, link.joint.numbers), q, share)
 
     def action(self, element: Element, numbers: Numbers, seen: Scene) -> tuple[Any, Any, Any]:
         """`action`, together with the forces along the modes of flexible bodies of an element that acts on all masses: its
         field is taken as uniform over a body."""
         on_body, on_joint, on_all = action(element, numbers, seen)
-        for body, joint, momenta in self._flexible() if element.on_every_mass else ():
+        for body, joint, carried in self._flexible(1.0) if element.on_every_mass else ():
             if body in on_body:
                 rotation = self.tree.body_in_link[self.tree.structure.find_body(body)].rotation
                 field = (rotation.T @ on_body[body].force) * (1 / seen.masses[body][0])
-                on_joint = {**on_joint, joint: tuple(field @ U for U in momenta)}
+                on_joint = {**on_joint, joint: tuple(field @ U for U in carried)}
         return on_body, on_joint, on_all
 
     def of(self, name: str, element: Element, sides: Sequence[Scalar] = ()) -> Scene:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.flexible_bodies.reduction import reduced
+from jaxmbs.model.flexible_bodies.reduction import inertia_of, reduced
 
 
 def beam(
@@ -25,6 +25,7 @@ def beam(
     attach: Sequence[str],
     stations: Mapping[str, float] | None,
     free: bool,
+    foreshortening: bool,
 ) -> dict[str, Any]:
     """The fields of a part, with more modes than are asked for: see `Part.beam`."""
     positive("beam", length=length, mass=mass, torsion=torsion)
@@ -42,11 +43,52 @@ def beam(
     x = np.zeros((elements + 1, 3))
     x[:, 0] = np.linspace(0, length, elements + 1) - (length / 2 if free else 0.0)
     M, K = assembled(elements, length / elements, mass / length, EI, torsion, EA, r[0] ** 2 + r[1] ** 2)
+    at = [places[name] for name in attach] + [round(place * elements) for place in (stations or {}).values()]
+
+    def further(shapes: np.ndarray, found: Mapping[str, Any]) -> dict[str, Any]:
+        return foreshortened(shapes, found, x[:, 0], mass / length, at)
+
     return reduced(
         M, K, x, attachments={name: places[name] for name in attach},
         stations={name: round(place * elements) for name, place in (stations or {}).items()}, frame=None if free else 0,
         modes=min(2 * max(modes, 1) + 6, 6 * (elements - 1)),
+        further=further if foreshortening else None,
     )  # fmt: skip
+
+
+def foreshortened(
+    shapes: np.ndarray, found: Mapping[str, Any], x: np.ndarray, rho: float, at: Sequence[int]
+) -> dict[str, Any]:
+    """The fields of a part that the foreshortening of its beam changes; found: those of `of_shapes`; shapes (6 N, n); x
+    (N,): places of the nodes of finite elements; rho: mass per length; at: the nodes of the part.
+
+    A beam whose axis does not stretch has the displacement -q' C(x) q / 2 along x, with C the integral, from its root to x,
+    of the products of the slopes of its modes. The integral of rho f(x) C over the beam is that of the slope of C times the
+    integral of rho f from there to the tip. Of a free beam the mean displacement is zero, as that of its modes.
+    """
+    h, n = x[1] - x[0], shapes.shape[1]
+    points, weights = np.polynomial.legendre.leggauss(4)  # exact: the integrand is of sixth order
+    s, weights = (points + 1) / 2, weights * h / 2
+    slope = np.stack([6 * (s * s - s) / h, 1 - 4 * s + 3 * s * s, 6 * (s - s * s) / h, 3 * s * s - 2 * s])
+    u = shapes.reshape(len(x), 6, n)
+    rates: Any = 0.0
+    for moved, turned in ((u[:, 1], u[:, 5]), (u[:, 2], -u[:, 4])):
+        own = np.einsum("dg,edk->egk", slope, np.stack([moved[:-1], turned[:-1], moved[1:], turned[1:]], axis=1))
+        rates = rates + np.einsum("egk,egl->egkl", own, own)
+    place = x[:-1, None] + s * h
+    beyond = [rho * (x[-1] ** k - place**k) / k for k in (1, 2)]  # the integrals of rho and of rho x
+    first, second = (np.einsum("g,eg,egkl->kl", weights, mass, rates) for mass in beyond)
+    along = np.concatenate([np.zeros((1, n, n)), np.cumsum(np.einsum("g,egkl->ekl", weights, rates), axis=0)])
+    if x[0]:  # free
+        along, first = along - first / (rho * (x[-1] - x[0])), 0 * first
+    spread = np.zeros((n, n, 3, 3))
+    spread[..., 0, 0] = -second
+    axis = np.array([1.0, 0.0, 0.0])
+    return {
+        "inertia_curvature": found["inertia_curvature"] + inertia_of(spread),
+        "moment_curvature": -first[..., None] * axis,
+        "shortening": -along[list(at), None] * axis[:, None, None],
+    }
 
 
 def positive(where: str, **numbers: Any) -> None:

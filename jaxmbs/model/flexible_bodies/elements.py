@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.flexible_bodies.integrals import cleaned, shape_integrals
+from jaxmbs.model.flexible_bodies.integrals import cleaned, shape_integrals, upper_pairs
 from jaxmbs.model.flexible_bodies.part import Part
 from jaxmbs.model.forces.modal_stiffness import ModalStiffness
 from jaxmbs.model.given import Number, Rows, Vector
@@ -36,6 +36,9 @@ def flexible_body(
         raise ModelError(f"{where}: its part has no modes; add a rigid body with add_body")
     if order not in (1, 2):
         raise ModelError(f"{where}: order is {order!r}; pass 1 or 2")
+    bends = np.any(part.shortening) or np.any(part.moment_curvature)
+    if bends and order == 1:
+        raise ModelError(f"{where}: the foreshortening of its part is of second order; pass order=2")
     n, ratios = part.modes, np.asarray(damping, float)
     rows = np.asarray(0.0 if damping_matrix is None else damping_matrix, float)
     if ratios.shape not in ((), (n,)) or not (ratios >= 0).all():
@@ -54,8 +57,12 @@ def flexible_body(
     joints: dict[str, tuple[Joint, str, str, Pose]] = {
         name: (ElasticModes(**shape_integrals(part, order)), name, carrier, Pose())
     }
-    for node, at, u, w in zip(part.nodes, part.positions, part.displacements, part.rotations, strict=True):
-        moving = FlexibleNode(n, cleaned(u).T.reshape(-1), cleaned(w).T.reshape(-1))
+    for k, (node, at, u, w) in enumerate(
+        zip(part.nodes, part.positions, part.displacements, part.rotations, strict=True)
+    ):
+        shorter = np.moveaxis(part.shortening[k], 0, -1)
+        second = upper_pairs(shorter) if np.any(shorter) else (0.0,)
+        moving = FlexibleNode(n, cleaned(u).T.reshape(-1), cleaned(w).T.reshape(-1), second)
         bodies[f"{name}_{node}"] = ()
         joints[f"{name}_{node}"] = (moving, carrier, f"{name}_{node}", Pose(cleaned(at)))
     matrix = (0.0,) if damping_matrix is None else rows.reshape(-1)

@@ -26,7 +26,9 @@ class Part:
     modes phi; inertia_change (n, 3, 3): derivative of the inertia about the frame's origin with respect to each modal
     coordinate; coupling (n, n, 3): integrals of rho phi_k × phi_l; inertia_curvature (n, n, 3, 3): second derivatives of
     the inertia. nodes: names of the N frames to which other elements can be attached; positions (N, 3) [m]; displacements
-    and rotations (N, 3, n): those of each node, for each mode. All in the axes of the floating frame.
+    and rotations (N, 3, n): those of each node, for each mode. Parts whose displacements are also of second order have
+    moment_curvature (n, n, 3), the second derivatives of mass times com, and shortening (N, 3, n, n), those of the
+    displacement of each node; else zeros, which an empty array means, too. All in the axes of the floating frame.
 
     `beam`, `plate`, `from_matrices` and `from_nastran` make parts; `save` and `load` keep them in files.
 
@@ -50,6 +52,8 @@ class Part:
     positions: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     displacements: np.ndarray = field(default_factory=lambda: np.zeros((0, 3, 0)))
     rotations: np.ndarray = field(default_factory=lambda: np.zeros((0, 3, 0)))
+    moment_curvature: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    shortening: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if isinstance(self.nodes, str) or not all(isinstance(name, str) and name for name in self.nodes):
@@ -68,6 +72,8 @@ class Part:
             ("inertia_change", self.inertia_change.swapaxes(1, 2), "the transposes of its matrices"),
             ("inertia_curvature", self.inertia_curvature.swapaxes(2, 3), "the transposes of its matrices"),
             ("inertia_curvature", self.inertia_curvature.swapaxes(0, 1), "itself with two modes exchanged"),
+            ("moment_curvature", self.moment_curvature.swapaxes(0, 1), "itself with two modes exchanged"),
+            ("shortening", self.shortening.swapaxes(2, 3), "itself with two modes exchanged"),
             ("coupling", -self.coupling.swapaxes(0, 1), "minus itself with two modes exchanged"),
         ):
             given = getattr(self, name)
@@ -96,6 +102,7 @@ class Part:
         attach: Sequence[str] = ("tip",),
         stations: Mapping[str, float] | None = None,
         free: bool = False,
+        foreshortening: bool = False,
     ) -> Part:
         """A straight slender Euler-Bernoulli beam along x, from its root, where the floating frame is, to the node "tip".
 
@@ -106,7 +113,8 @@ class Part:
         bending); attach: the nodes that other elements may be attached to, of "root" and "tip"; stations: {name: place} of
         further nodes, which move with the beam, for shapes, outputs and light things; place: 0 at the root, 1 at the tip,
         rounded to a node of the finite elements. free: the modes are those of the free beam instead, and the floating frame
-        is at its centre.
+        is at its centre. foreshortening: a bent beam becomes shorter, in the second order, so that forces along it change
+        its stiffness against bending: tension stiffens it, as in a beam that spins; such a body needs order=2.
 
         Raises ModelError for numbers that are not positive, and names that are not nodes.
 
@@ -119,7 +127,7 @@ class Part:
 
         return cls(**beam(
             length, mass, bending, torsion, tension=tension, gyration=gyration, modes=modes, elements=elements,
-            attach=attach, stations=stations, free=free,
+            attach=attach, stations=stations, free=free, foreshortening=foreshortening,
         ))._lowest(modes)  # fmt: skip
 
     @classmethod
@@ -266,7 +274,8 @@ class Part:
             self, frequency=self.frequency[k], momentum=self.momentum[k], angular_momentum=self.angular_momentum[k],
             inertia_change=self.inertia_change[k], coupling=self.coupling[k, k],
             inertia_curvature=self.inertia_curvature[k, k], displacements=self.displacements[..., k],
-            rotations=self.rotations[..., k],
+            rotations=self.rotations[..., k], moment_curvature=self.moment_curvature[k, k],
+            shortening=self.shortening[..., k, k],
         )  # fmt: skip
 
     def _lowest(self, modes: int) -> Part:
@@ -300,9 +309,9 @@ class Part:
             if not isinstance(file, np.lib.npyio.NpzFile):
                 raise ValueError("it is a single array")
             with file:
-                if lacking := [n for n in names if n not in file]:
+                if lacking := [n for n in names if n not in file and n not in SECOND]:
                     raise ModelError(f"flexible part {name!r}: the file has no {', '.join(lacking)}")
-                found: dict[str, Any] = {n: file[n] for n in names}
+                found: dict[str, Any] = {n: file[n] for n in names if n in file}
         except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
             raise ModelError(f"flexible part {name!r}: {error}; pass a file written by Part.save") from None
         if found["nodes"].ndim != 1:
@@ -316,13 +325,15 @@ class Part:
 
 SYMMETRY = 1e-6  # relative to the largest number: what computing the integrals in float32 leaves
 
+SECOND = ("moment_curvature", "shortening")  # zero in parts that do not name them
+
 
 def _shapes(n: int, N: int) -> dict[str, tuple[int, ...]]:
     """The shapes of the numbers of a part with n modes and N nodes."""
     return {
         "mass": (), "com": (3,), "inertia": (3, 3), "frequency": (n,), "momentum": (n, 3), "angular_momentum": (n, 3),
         "inertia_change": (n, 3, 3), "coupling": (n, n, 3), "inertia_curvature": (n, n, 3, 3), "positions": (N, 3),
-        "displacements": (N, 3, n), "rotations": (N, 3, n),
+        "displacements": (N, 3, n), "rotations": (N, 3, n), "moment_curvature": (n, n, 3), "shortening": (N, 3, n, n),
     }  # fmt: skip
 
 
@@ -334,8 +345,8 @@ def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Any:
         x = np.array(given, float)
     except (TypeError, ValueError) as error:
         raise ModelError(f"flexible part: {name} needs real numbers: {error}") from None
-    if name == "displacements" or name == "rotations":
-        x = np.zeros(shape) if x.size == 0 and 0 in shape else x
+    if x.size == 0 and (name in SECOND or (name in ("displacements", "rotations") and 0 in shape)):
+        x = np.zeros(shape)
     if x.shape != shape:
         raise ModelError(f"flexible part: {name} has shape {x.shape}; its modes and nodes need {shape}")
     if not np.isfinite(x).all():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,10 @@ def reduced(
     stations: Mapping[str, Nodes] | None,
     frame: Nodes | None,
     modes: int,
+    further: Callable[[Array, Mapping[str, Any]], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """The fields of a part: see `Part.from_matrices`."""
+    """The fields of a part: see `Part.from_matrices`. further: gives fields that replace those found, from the shapes of
+    all nodes (6 N or 3 N, n) and the fields."""
     x, M, K = np.asarray(positions, float), symmetric("mass", mass), symmetric("stiffness", stiffness)
     N = len(x)
     per = M.shape[0] // max(N, 1)
@@ -63,7 +65,9 @@ def reduced(
     shapes, frequency = _modes(T.T @ M @ T, T.T @ K @ T, boundary, None if held is None else at[tuple(held)], modes)
     whole = T @ shapes
     moved = [shapes[at[tuple(own)]] if tuple(own) in at else _mean_motion(x, per, own, whole) for own in named.values()]
-    return of_shapes(M, x, whole, frequency) | nodes_of(named, [x[own].mean(axis=0) for own in named.values()], moved)
+    found = of_shapes(M, x, whole, frequency)
+    found |= nodes_of(named, [x[own].mean(axis=0) for own in named.values()], moved)
+    return found | (further(whole, found) if further else {})
 
 
 def _nodes(name: str, given: Nodes, x: Array, per: int) -> list[int]:
@@ -144,8 +148,8 @@ def of_shapes(M: Any, x: Array, shapes: Array, frequency: Array) -> dict[str, An
     pairs = np.einsum("iak,ibl->klab", u, p)
     pairs = (pairs + np.einsum("iak,ibl->klab", p, u)) / 2
     return rigid_integrals(M, rigid_motions(x, per), shapes) | {
-        "frequency": frequency, "inertia_change": _inertia(spread), "coupling": _crossed(pairs),
-        "inertia_curvature": _inertia(pairs),
+        "frequency": frequency, "inertia_change": inertia_of(spread), "coupling": _crossed(pairs),
+        "inertia_curvature": inertia_of(pairs),
     }  # fmt: skip
 
 
@@ -172,7 +176,7 @@ def rigid_integrals(M: Any, rigid: Array, shapes: Array) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _inertia(G: Array) -> Array:
+def inertia_of(G: Array) -> Array:
     """2 tr(G) - G - Gᵀ for (..., 3, 3): the change of an inertia matrix that comes from the integral G of rho x u'."""
     return 2 * np.trace(G, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - G - G.swapaxes(-1, -2)
 

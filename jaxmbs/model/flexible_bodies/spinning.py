@@ -42,11 +42,18 @@ def spins(model: Model, q: np.ndarray, v: np.ndarray) -> dict[str, tuple[float, 
 
 
 def spin_warnings(model: Model, q: np.ndarray, v: np.ndarray) -> list[str]:
-    """One for each flexible body that spins fast, because the stiffening by its tension is not included."""
+    """One for each flexible body that spins fast while the stiffening by its tension is not included."""
     return [
         f"flexible body {body!r} spins at {rate:.3g} rad/s, {rate / lowest:.2g} of its lowest frequency; parts across the "
-        "axis are stiffer in reality, because tension does not stiffen a flexible body: join several, or rigid pieces "
-        "(mbs.library.beam), by joints"
+        "axis are stiffer in reality, because tension does not stiffen this flexible body: make a beam with "
+        "foreshortening=True, or join several parts, or rigid pieces (mbs.library.beam), by joints"
         for body, (rate, lowest) in spins(model, q, v).items()
-        if rate > FAST * lowest
+        if rate > FAST * lowest and not _stiffens(model, body)
     ]
+
+
+def _stiffens(model: Model, body: str) -> bool:
+    s, values = model.structure, model.values()
+    i = s.modes_of[body]
+    names = [f"{s.links[i].name}.moment_curvature", *(f"{s.links[k].name}.shortening" for k in s.children[i])]
+    return any(np.any(np.asarray(values[name], float)) for name in names)

@@ -47,6 +47,13 @@ class ElasticModes(Joint):
         default=(0.0,),
     )
 
+    moment_curvature: Vector = field(
+        Kind.LIST,
+        "1/m",
+        "for each pair k <= l, the second derivative of mass times centre of mass: 3 numbers; or one zero",
+        default=(0.0,),
+    )
+
     elastic: ClassVar[bool] = True
 
     @property
@@ -68,14 +75,14 @@ class ElasticModes(Joint):
         for name, length in lengths.items():
             if np.shape(p[name])[-1] != max(length, 1):
                 raise ModelError(f"{name}: {np.shape(p[name])[-1]} numbers; {n} modes need {max(length, 1)}")
-        whole, given = 3 * n * (n + 1), p["inertia_curvature"]
-        if np.shape(given)[-1] not in (1, whole):
-            raise ModelError(f"inertia_curvature: {np.shape(given)[-1]} numbers; pass {whole}, or one zero")
-        return {
-            f"inertia_curvature: one number that is not zero, for {n} modes; pass {whole} numbers": np.shape(given)[-1]
-            == whole
-            or (given == 0).all(-1)
-        }
+        conditions = {}
+        for name, whole in (("inertia_curvature", 3 * n * (n + 1)), ("moment_curvature", 3 * n * (n + 1) // 2)):
+            given = p[name]
+            if np.shape(given)[-1] not in (1, whole):
+                raise ModelError(f"{name}: {np.shape(given)[-1]} numbers; pass {whole}, or one zero")
+            said = f"{name}: one number that is not zero, for {n} modes; pass {whole} numbers"
+            conditions[said] = np.shape(given)[-1] == whole or (given == 0).all(-1)
+        return conditions
 
     def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
         return JointMotion(IDENTITY, (ZERO_MOTION,) * self.modes, ZERO_MOTION, ZERO_MOTION)

@@ -15,6 +15,7 @@ from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import Joint
+from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import total
 from jaxmbs.spatial.vectors import grouped
 from jaxmbs.study import units
@@ -56,11 +57,13 @@ class ElasticDisplacement(OfState):
         s = model.structure
         link = s.links[s.find_body(self.node)]
         numbers = state.tree.values.of(link.name, link.joint.numbers)
-        shapes = grouped(numbers["displacement" if self.part == "displacement" else "rotation"])
         q, _ = state.joint(s.links[link.parent].name)
-        vector = [total(*(getattr(x, c) * y for x, y in zip(shapes, q, strict=True))) for c in "xyz"]
-        turned = state.tree.values.pose(f"{link.name}.parent_pose").rotation
-        along = turned @ type(shapes[0])(*vector)
+        if self.part == "displacement":  # to second order, too, if the part has that
+            vector = link.joint.motion(numbers, q, [0.0] * len(q), 0.0).placement.position
+        else:
+            shapes = grouped(numbers["rotation"])
+            vector = Vector3(*(total(*(getattr(x, c) * y for x, y in zip(shapes, q, strict=True))) for c in "xyz"))
+        along = state.tree.values.pose(f"{link.name}.parent_pose").rotation @ vector
         found = along.norm() if self.direction == "total" else getattr(along, self.direction)
         return found * jnp.ones((), state.tree.dtype), True
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxmbs.io.errors import choices
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.flexible_bodies.internal import no_wrench
 from jaxmbs.model.flying import FLIGHT, NEEDED
 from jaxmbs.model.forces.base import WORLD, Force, Scene
 from jaxmbs.model.joints import Joint
@@ -148,6 +149,12 @@ class JointReaction(OfState):
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return self.part
+
+    def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
+        s = model.structure
+        for i in s.modes_of.values():
+            if s.links[i].name == self.joint:
+                yield "joint", no_wrench(self.joint, [s.links[k].name for k in s.children[i]])
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
         from jaxmbs.dynamics.trees import joint_reactions
