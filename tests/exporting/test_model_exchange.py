@@ -169,3 +169,54 @@ def test_a_push_a_release_a_latch_that_releases_and_a_strap(tmp_path):
     c = np.where(t < 0.2, begins, np.where(t < 0.5, ends, strapped))
     for name, exact in (("a", a), ("b", b), ("c", c)):
         assert abs(found[f"{name}.displacement"] - exact).max() < ALLOWED
+
+
+GRAVITY = (0.0, 0.0, -9.81)
+
+
+def separating():
+    """A body that is released from another after 0.25 s."""
+    mech = mbs.Mechanism("separation", GRAVITY, held="stick")
+    mech.add_body("arm", 2.0, (0.5, 0, 0), (0.1, 0.2, 0.2))
+    mech.add_body("load", 1.0, (0.3, 0, 0), (0.1, 0.1, 0.1))
+    mech.add_joint("hinge", mbs.Revolute((0, 1, 0)), "world", "arm")
+    mech.add_joint("stick", mbs.Revolute((0, 1, 0)), "arm", "load", mbs.Pose((1, 0, 0)), releasable=True)
+    mech.add_event("go", mbs.Time(0.25), mbs.Release("stick"))
+    return mech.build(), (np.array([0, 1, 0, 0, 1, 0, 0, 0.0]), np.zeros(7))
+
+
+def catching():
+    """Two pendulums that are coupled, with an impact, when one overtakes the other."""
+    mech = mbs.Mechanism("pair", GRAVITY, off="link")
+    for name in ("a", "b"):
+        mech.add_body(name, 1.0, (0, 0, -1.0), (0.1, 0.1, 0.1))
+        mech.add_joint(name, mbs.Revolute((0, 1, 0)), "world", name)
+    mech.add_constraint("link", mbs.Coupling("b", driver="a"))
+    mech.add_event("catch", mbs.When(lambda model, t, q, v: q[1] - q[0]), mbs.Enable("link"))
+    return mech.build(), (np.array([0.3, 0.2]), np.array([0.0, 1.0]))
+
+
+def touching():
+    """A body that falls on an elastic floor."""
+    mech = mbs.Mechanism("floor", GRAVITY)
+    mech.add_body("box", 1.0, inertia=(0.1, 0.1, 0.1))
+    mech.add_joint("drop", mbs.Prismatic((0, 0, 1)), "world", "box")
+    mech.add_force("floor", mbs.Contact("box", (0, 0, 0), mbs.Plane(), stiffness=1e4))
+    return mech.build(), (np.array([0.6]), np.zeros(1))
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize("made", [separating, catching, touching])
+def test_a_separation_a_constraint_and_a_contact_move_as_in_a_run(tmp_path, made):
+    model, (q, v) = made()
+    file = tmp_path / "it.fmu"
+    mbs.export(model, (q, v), file, kind="fmu", dt=0.01)
+    names = [x.name for x in fmpy.read_model_description(str(file)).modelVariables if x.causality == "output"]
+    found = fmpy.simulate_fmu(
+        str(file), fmi_type="ModelExchange", relative_tolerance=1e-11, stop_time=1.0, output_interval=0.05, output=names,
+        record_events=False,
+    )  # fmt: skip
+    own = mbs.simulate(model, q, v, 1.0, dt=2e-4, save_every=250)
+    rows = np.array([found[name] for name in names]).T
+    assert abs(rows - np.concatenate([own.q, own.v], axis=1)).max() < 5e-8
