@@ -36,8 +36,8 @@ def export(
       last bit; it needs no Python, keeps no state, and may be called from several threads. Needs a C compiler ($CC, or cc).
     - "c": C source of a function without loops, to be read, and a header; equal to rounding.
     - "fmu": an FMU of FMI 3.0 for this kind of processor, of a model in place of a function, with args = (q, v) at the
-      start: for co-simulation with steps of at most dt [s] (1 ms by default) of "rk4", events included, and for model
-      exchange, with directional derivatives, where the model has no events, no sampling, and nothing is locked. Inputs are
+      start: for co-simulation with steps of at most dt [s] (1 ms by default) of "rk4", and for model exchange, with event
+      indicators and directional derivatives; events and controllers that sample are included in both. Inputs are
       the generalized forces "tau.hinge.angle_rate", outputs the coordinates and rates by name; `parameters` names those of
       the model that stay parameters of the FMU. Needs a C compiler.
     - "jax": the bytes of `jax.export`, for CPUs and CUDA, to be read by `jax.export.deserialize`.

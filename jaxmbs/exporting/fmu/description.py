@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-TIME, INPUT, STATE, RATE = range(4)  # where the numbers of a variable are
+TIME, INPUT, STATE, RATE, INDICATOR = range(5)  # where the numbers of a variable are
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,16 @@ class Variable:
     of: int | None = None
 
 
-def written(
-    name: str, identifier: str, token: str, version: str, variables: list[Variable], exchange: bool, dt: float
-) -> str:
-    """The XML text. exchange: whether the FMU can be used for model exchange, too."""
+def written(name: str, identifier: str, token: str, version: str, variables: list[Variable], dt: float) -> str:
+    """The XML text."""
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<fmiModelDescription fmiVersion="3.0" modelName={quoteattr(name)} instantiationToken={quoteattr(token)}',
         f'  generationTool="jaxmbs {version}" variableNamingConvention="{_convention(variables)}">',
     ]
     able = 'canGetAndSetFMUState="true" canSerializeFMUState="true"'
-    if exchange:
-        lines.append(f'  <ModelExchange modelIdentifier="{identifier}" {able} providesDirectionalDerivatives="true"/>')
+    more = 'providesDirectionalDerivatives="true" needsCompletedIntegratorStep="false"'
+    lines.append(f'  <ModelExchange modelIdentifier="{identifier}" {able} {more}/>')
     lines.append(
         f'  <CoSimulation modelIdentifier="{identifier}" {able} canHandleVariableCommunicationStepSize="true"/>'
     )
@@ -53,10 +51,12 @@ def written(
     lines += ["  </ModelVariables>", "  <ModelStructure>"]
     for k, v in enumerate(variables):
         if v.causality == "output":  # a state, which depends on itself alone
-            lines.append(f'    <Output valueReference="{k}" dependencies="{k if exchange else ""}"/>')
+            lines.append(f'    <Output valueReference="{k}" dependencies="{k}"/>')
     rates = [k for k, v in enumerate(variables) if v.kind == RATE]
     lines += [f'    <ContinuousStateDerivative valueReference="{k}"/>' for k in rates]
     lines += [f'    <InitialUnknown valueReference="{k}"/>' for k in rates]
+    indicators = [k for k, v in enumerate(variables) if v.kind == INDICATOR]
+    lines += [f'    <EventIndicator valueReference="{k}"/>' for k in indicators]
     lines += ["  </ModelStructure>", "</fmiModelDescription>", ""]
     return "\n".join(lines)
 
@@ -64,9 +64,11 @@ def written(
 def _variable(k: int, v: Variable) -> str:
     more = {"parameter": 'variability="tunable"'}.get(v.causality, 'variability="continuous"')
     if v.kind == STATE:
-        more += ' initial="exact"'
+        more += ' initial="exact" reinit="true"'
     elif v.kind == RATE:
         more += f' initial="calculated" derivative="{v.of}"'
+    elif v.kind == INDICATOR:
+        more += ' initial="calculated"'
     if v.start is not None:
         more += f' start="{" ".join(repr(float(x)) for x in np.ravel(v.start))}"'
     if v.unit:

@@ -1,6 +1,8 @@
-"""The functions of a model that an FMU calls: rates for model exchange; the loop of trial steps for co-simulation.
+"""The functions of a model that an FMU calls: the loop of trial steps for co-simulation; rates, event indicators and the
+next known instant for model exchange.
 
-The loop is that of `simulate`: what it carries from one iteration to the next is the state of the FMU.
+The loop is that of `simulate`: what it carries from one iteration to the next is the state of the FMU. In model exchange it
+makes the events: its steps then have no length, and it goes on until nothing more happens at that instant.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -18,6 +21,7 @@ from jaxmbs.dynamics.constrained.constraints import tree_of
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, get
 from jaxmbs.model import set as with_values
+from jaxmbs.model.events import Time
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.chance import needs_key
 from jaxmbs.simulate.functions import Functions, finite
@@ -47,17 +51,81 @@ class Motion(NamedTuple):
         own = [np.ravel(np.asarray(get(self.model, p.name), float)) for p in self.model.structure.states]
         return np.concatenate([np.zeros(0), *own])
 
-    def rates(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any]) -> Any:
-        """dx/dt."""
-        flow = self._flow(tau, values)
-        found, _ = flow.derivative(self._phase(x), t, None)
+    def rates(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], state: RunState) -> Any:
+        """dx/dt, with the locks, switches and sides of a state of the loop."""
+        found, _ = self._flow(tau, values).derivative(self._phase(x), t, self._mode(state))
         return self._x(found)
 
+    def indicators(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], state: RunState) -> Any:
+        """The event indicators: an event or a change of side is due where one of them changes its sign. If there are none,
+        one number without a meaning, because a program has a result."""
+        found = [value for _, value in self._indicated(t, x, tau, values, state)]
+        return jnp.stack(found or [jnp.zeros(())])
+
     def slopes(
-        self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], dt: Any, dx: Any, dtau: Any, along: Mapping[str, Any]
-    ) -> Any:
-        """The derivative of `rates` along dt, dx, dtau, and `along` for the parameters."""
-        return jax.jvp(self.rates, (t, x, tau, dict(values)), (dt, dx, dtau, dict(along)))[1]
+        self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], state: RunState, dt: Any, dx: Any, dtau: Any,
+        along: Mapping[str, Any],
+    ) -> Any:  # fmt: skip
+        """The derivatives of `rates`, then of `indicators`, along dt, dx, dtau, and `along` for the parameters."""
+
+        def both(t: Any, x: Any, tau: Any, values: Mapping[str, Any]) -> Any:
+            return jnp.concatenate([f(t, x, tau, values, state) for f in (self.rates, self.indicators)])
+
+        return jax.jvp(both, (t, x, tau, dict(values)), (dt, dx, dtau, dict(along)))[1]
+
+    def next(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], state: RunState) -> Any:
+        """The next instant [s] that is known beforehand: of a condition on time, of an event that is armed then, of a force
+        element, of a controller. Infinite if there is none; of controllers, it may have passed."""
+        run, mode = self._run(t, jnp.zeros(()), self._phase(x), tau, values, state.mode), self._mode(state)
+        later = [
+            jnp.where(fired > 0, jnp.inf, jnp.asarray(run.tree.values.of(e.name, e.when.numbers)["t"], jnp.float64))
+            for e, fired in zip(run.events, state.fired, strict=True)
+            if isinstance(e.when, Time)
+        ]
+        later += run.watch.arming.values()
+        later += [t + wait for wait in run.branches.waits(mode, t)]
+        due = [t + wait for wait in run.sampling.waits(state.samples, t, jnp.inf)]
+        later = [jnp.where(instant > t, instant, jnp.inf) for instant in later]
+        return functools.reduce(jnp.minimum, [*later, *due], jnp.asarray(jnp.inf))
+
+    def watched(self, values: Mapping[str, Any]) -> list[str]:
+        """Of each event indicator, the name of its event or force element."""
+        zero, names = jnp.zeros(()), []
+
+        def found(x: Any, values: Mapping[str, Any]) -> Any:
+            tau = jnp.zeros(self.model.nv)
+            state, _ = self.begin(zero, x, tau, values)
+            names.extend(name for name, _ in self._indicated(zero, x, tau, values, state))
+            return zero
+
+        jax.eval_shape(found, jnp.zeros(self.model.nq + self.model.nv + len(self.start)), dict(values))
+        return names
+
+    def _indicated(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], state: RunState) -> list[tuple[str, Any]]:
+        """The event indicators with the names of their events and elements.
+
+        They are the guards, with three exceptions. A condition on time has none (`next`), and that of an event that is over
+        is constant. A stop on which a joint rests is left, or wrongly passed, where its guard exceeds rounding."""
+        phase, mode = self._phase(x), self._mode(state)
+        run = self._run(t, jnp.zeros(()), phase, tau, values, mode)
+        run.watch.start(t, phase, mode)  # which finds the guards
+        stops, out = run.watch.stops, []
+        guards = [g for group in run.guards.values(t, phase, mode) for g in group] if run.events else []
+        for i, (k, g, below) in enumerate(zip(run.watch.of_guard, guards, state.below, strict=True)):
+            event = run.events[k]
+            over = jnp.asarray(False) if event.repeat else state.fired[k] > 0
+            if i in stops:
+                met = state.met[stops.guards.index(i)]
+                g = jnp.where(met & ~below, stops.near - jnp.abs(g), jnp.where(over & ~met, -1.0, g))
+            else:
+                g = jnp.where(over, -1.0, g)
+            if not isinstance(event.when, Time):
+                out.append((event.name, g))
+        corners = zip(run.branches.corners, run.guards.of_corners(t, phase, mode), strict=True)
+        return out + [(self.model.structure.forces[k].name, g) for (k, _), (g, _) in corners]
+
+    def _mode(self, state: RunState) -> Mode:
+        return self.changes().only(state.mode)
 
     def begin(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any]) -> tuple[RunState, Any]:
         """(the state of the loop before its first iteration, x after the samples at the start)."""
@@ -77,11 +145,24 @@ class Motion(NamedTuple):
         spare, search = none + run.branches.spare, Search.none(zero)
         return state._replace(search=search, cell=none, into=zero, count=none, spare=spare)
 
+    def placed(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], state: RunState) -> RunState:
+        """The state before the first iteration of the events at time t, where an importer has brought the motion to x."""
+        state = self.step(state)
+        state = state._replace(phase=self._phase(x)._replace(work=state.phase.work))
+        if (sides := state.mode.sides) is None:
+            return state
+        run = self._run(t, jnp.zeros(()), state.phase, tau, values, state.mode)
+        # an instant ends a step that leads to it, and here there is none
+        flips: list[list[Any]] = [[False] * n for n in sides.counts]
+        for (k, j, _), wait in zip(run.branches.instants, run.branches.waits(state.mode, t), strict=True):
+            flips[k][j] = wait <= 0
+        return state._replace(mode=replace(state.mode, sides=sides.flipped(flips)))
+
     def iterate(self, t: Any, h: Any, state: RunState, tau: Any, values: Mapping[str, Any]) -> tuple[Any, ...]:
         """(state, x, whether nothing more is left to compute, the time then, what is wrong) after one iteration of a
-        communication step that begins at t, with steps of length h. What is wrong: 0 nothing, 1 numbers are not finite,
-        2 the motion would pass a stop on which it rests, 3 a controller gave a value that a parameter cannot have,
-        4 constraints were violated when an event switched them on."""
+        communication step that begins at t, with steps of length h; h = 0: of the events at t. What is wrong: 0 nothing,
+        1 numbers are not finite, 2 the motion would pass a stop on which it rests, 3 a controller gave a value that a
+        parameter cannot have, 4 constraints were violated when an event switched them on."""
         run = self._run(t, h, state.phase, tau, values, state.mode)
         run.watch.start(t, state.phase, state.mode)  # which finds the guards; their values are in the state
         new = run.iteration(state)
@@ -97,7 +178,9 @@ class Motion(NamedTuple):
 
     def _flow(self, tau: Any, values: Mapping[str, Any]) -> Flow:
         model = with_states(with_values(self.model, values), jnp.float64)
-        return Flow(tree_of(model, jnp.float64) if model.structure.constrained else Tree(model, jnp.float64), tau)
+        tree = tree_of(model, jnp.float64) if model.structure.constrained else Tree(model, jnp.float64)
+        tree.lockable = self.changes().lockable(model.structure)
+        return Flow(tree, tau)
 
     def _phase(self, x: Any) -> Phase:
         nq, nv, own, at = self.model.nq, self.model.nv, [], 0
@@ -115,12 +198,12 @@ class Motion(NamedTuple):
     def _run(self, t: Any, h: Any, phase: Phase, tau: Any, values: Mapping[str, Any], mode: Mode | None = None) -> Run:
         """The loop from a phase on; mode: None for that of the start."""
         flow, changes = self._flow(tau, values), self.changes()
-        flow.tree.lockable = changes.lockable(self.model.structure)
         if mode is None:
             mode = start_mode(self.model, None, all_held(self.model, ())) or Mode(None, None, None)
         by = stepper_for(self.method, self.model, None)
         of = Functions(flow, by, None, (0, None), EACH, 0, changes, None, None, 0, None, 0)
-        return Run(of, Grid(t, t + ENDLESS * h, h, h, h, ENDLESS), lambda x, *_: (x.extra, x.kept), phase, mode)
+        end = t + jnp.where(h > 0, ENDLESS * h, 1.0)  # a run samples before its end alone
+        return Run(of, Grid(t, end, h, h, h, ENDLESS), lambda x, *_: (x.extra, x.kept), phase, mode)
 
 
 def checked(model: Model, where: str) -> None:

@@ -21,12 +21,12 @@ import numpy as np
 from jaxmbs.batching.machine import compiling
 from jaxmbs.exporting import shared
 from jaxmbs.exporting.fmu import description
-from jaxmbs.exporting.fmu.description import INPUT, RATE, STATE, TIME, Variable
+from jaxmbs.exporting.fmu.description import INDICATOR, INPUT, RATE, STATE, TIME, Variable
 from jaxmbs.exporting.fmu.motion import Motion, checked
 from jaxmbs.exporting.program import Program, identifier, program
 from jaxmbs.model import Model, ModelError, get
 
-RUNTIME = Path(__file__).with_name("runtime.c")
+RUNTIME = [Path(__file__).with_name(name) for name in ("runtime.c", "absent.c")]
 
 
 def written(
@@ -54,13 +54,13 @@ def written(
     motion = Motion(model, "rk4")
     variables = variables_of(model, np.concatenate([*(np.asarray(x, float) for x in args), motion.start]), parameters)
     with jax.enable_x64(True):
+        watched = motion.watched({name: jnp.asarray(get(model, name), float) for name in parameters})
+        variables += indicators_of(watched, {v.name for v in variables})
         programs = _programs(motion, parameters, where)
-        exchange = "rates" in programs
-        variables = [v for v in variables if exchange or v.kind != RATE]
         sources = source_of(name, variables, programs, dt)
         objects = {k: compiling.object_file(shared.block(p)) for k, p in programs.items() if p.code}
     version = importlib.metadata.version("jaxmbs")
-    xml = description.written(model.name, name, "@TOKEN@", version, variables, exchange, dt)
+    xml = description.written(model.name, name, "@TOKEN@", version, variables, dt)
     token = hashlib.sha256("\n".join([xml, sources, *(x.hex() for x in objects.values())]).encode()).hexdigest()
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
@@ -106,6 +106,18 @@ def variables_of(model: Model, x: np.ndarray, parameters: Sequence[str]) -> list
     return out
 
 
+def indicators_of(watched: Sequence[str], taken: set[str]) -> list[Variable]:
+    """The event indicators. watched: of each, the name of its event or element; taken: names of other variables."""
+    out = []
+    for k, owner in enumerate(watched):
+        index = f"[{watched[:k].count(owner)}]" if watched.count(owner) > 1 else ""
+        name = f"{owner}.indicator"
+        while f"{name}{index}" in taken:
+            name += "_"
+        out.append(Variable(f"{name}{index}", INDICATOR, k, 1, "local", "", "event indicator"))
+    return out
+
+
 def _name(name: str) -> str:
     """The name with its index at the end, as in FMI: mode_rate[0] for mode[0]_rate."""
     return re.sub(r"(\[\d+\])(\w+)$", r"\2\1", name)
@@ -144,33 +156,43 @@ def _programs(motion: Motion, parameters: Sequence[str], where: str) -> dict[str
     def again(*own: Any) -> Any:
         return leaves(motion.step(tree.unflatten(own)))
 
+    def place(t: Any, x: Any, tau: Any, values: Any, *own: Any) -> Any:
+        return leaves(motion.placed(t, x, tau, known(values), tree.unflatten(own)))
+
     def iterate(t: Any, h: Any, tau: Any, values: Any, *own: Any) -> Any:
         new, x, ended, reached, wrong = motion.iterate(t, h, tree.unflatten(own), tau, known(values))
         return [*leaves(new), x, new.cell, ended, reached, wrong]
 
-    found = {
-        "begin": program(begin, (f, x, tau, values), "fmu_begin", where),
+    def rates(t: Any, x: Any, tau: Any, values: Any, *own: Any) -> Any:
+        return motion.rates(t, x, tau, known(values), tree.unflatten(own))
+
+    def indicators(t: Any, x: Any, tau: Any, values: Any, *own: Any) -> Any:
+        return motion.indicators(t, x, tau, known(values), tree.unflatten(own))
+
+    def instant(t: Any, x: Any, tau: Any, values: Any, *own: Any) -> Any:
+        return motion.next(t, x, tau, known(values), tree.unflatten(own))
+
+    def slopes(t: Any, x: Any, tau: Any, values: Any, dt: Any, dx: Any, dtau: Any, along: Any, *own: Any) -> Any:
+        return motion.slopes(t, x, tau, known(values), tree.unflatten(own), dt, dx, dtau, known(along))
+
+    now = (f, x, tau, values)
+    return {
+        "begin": program(begin, now, "fmu_begin", where),
         "again": program(again, tuple(own), "fmu_again", where),
         "iterate": program(iterate, (f, f, tau, values, *own), "fmu_iterate", where),
+        "place": program(place, (*now, *own), "fmu_place", where),
+        "rates": program(rates, (*now, *own), "fmu_rates", where),
+        "indicators": program(indicators, (*now, *own), "fmu_indicators", where),
+        "instant": program(instant, (*now, *own), "fmu_instant", where),
+        "slopes": program(slopes, (*now, *now, *own), "fmu_slopes", where),
     }
-    if model.structure.events or model.structure.clocks or any(bool(x.any()) for x in motion.changes()):
-        return found
-
-    def rates(t: Any, x: Any, tau: Any, values: Any) -> Any:
-        return motion.rates(t, x, tau, known(values))
-
-    def slopes(t: Any, x: Any, tau: Any, values: Any, dt: Any, dx: Any, dtau: Any, along: Any) -> Any:
-        return motion.slopes(t, x, tau, known(values), dt, dx, dtau, known(along))
-
-    found["rates"] = program(rates, (f, x, tau, values), "fmu_rates", where)
-    found["slopes"] = program(slopes, (f, x, tau, values, f, x, tau, values), "fmu_slopes", where)
-    return found
 
 
 def source_of(name: str, variables: list[Variable], programs: dict[str, Program], dt: float) -> str:
     """The C source of the FMU: the programs, tables of the variables, and the functions of FMI."""
     inputs = sum(v.size for v in variables if v.kind == INPUT)
     states = sum(v.size for v in variables if v.kind == STATE)
+    indicators = sum(v.size for v in variables if v.kind == INDICATOR)
     parts = ["#include <stdint.h>", "#include <stdlib.h>", "#include <string.h>"]
     for p in programs.values():
         parts.append(shared.definition(p, "static "))
@@ -184,15 +206,14 @@ def source_of(name: str, variables: list[Variable], programs: dict[str, Program]
         if v.start is not None:
             starts[v.kind][v.offset : v.offset + v.size] = np.ravel(v.start)
     parts += [
-        f"enum {{ INPUTS = {inputs}, STATES = {states}, VARIABLES = {len(variables)} }};",
+        f"enum {{ INPUTS = {inputs}, STATES = {states}, INDICATORS = {indicators}, VARIABLES = {len(variables)} }};",
         "static const struct { int kind, offset, size; } variables[] = {" + table + "};",
         f"static const double start_u[] = {{{', '.join(map(repr, starts[INPUT].tolist())) or '0'}}};",
         f"static const double start_x[] = {{{', '.join(map(repr, starts[STATE].tolist()))}}};",
         f"static const double longest_step = {float(dt)!r};",
         'static const char token[] = "@TOKEN@";',
-        f"#define EXCHANGE {int('rates' in programs)}",
         *_calls(programs, own),
-        RUNTIME.read_text(encoding="utf-8"),
+        *(file.read_text(encoding="utf-8") for file in RUNTIME),
     ]
     return "\n".join(parts)
 
@@ -220,14 +241,16 @@ def _calls(programs: dict[str, Program], own: Sequence[Any]) -> list[str]:
         "static int loop_iterate(double t, double h, const double *u, const Loop *from, Loop *to, double *x,",
         "    int32_t *cell, uint8_t *ended, double *reached, int32_t *wrong)", "{", "    (void)u;",
         call("iterate", "&t", "&h", *given, *to("from"), *to("to"), "x", "cell", "ended", "reached", "wrong"), "}",
+        "static int loop_place(double t, const double *x, const double *u, const Loop *from, Loop *to)", "{",
+        "    (void)u;", call("place", "&t", "x", *given, *to("from"), *to("to")), "}",
     ]  # fmt: skip
-    if "rates" in programs:
-        also = [x.replace("u", "du", 1) for x in given]
-        lines += ["static int rates_of(double t, const double *x, const double *u, double *dx)", "{"]
-        lines += [call("rates", "&t", "x", *given, "dx"), "}"]
-        lines += ["static int slopes_of(double t, const double *x, const double *u, double dt, const double *dx,"]
-        lines += ["    const double *du, double *out)", "{"]
-        lines += [call("slopes", "&t", "x", *given, "&dt", "dx", *also, "out"), "}"]
+    for name, out in (("rates", "dx"), ("indicators", "z"), ("instant", "next")):
+        lines += [f"static int {name}_of(double t, const double *x, const double *u, const Loop *loop, double *{out})"]
+        lines += ["{", "    (void)u;", call(name, "&t", "x", *given, *to("loop"), out), "}"]
+    also = [x.replace("u", "du", 1) for x in given]
+    lines += ["static int slopes_of(double t, const double *x, const double *u, const Loop *loop, double dt,"]
+    lines += ["    const double *dx, const double *du, double *out)", "{"]
+    lines += [call("slopes", "&t", "x", *given, "&dt", "dx", *also, *to("loop"), "out"), "}"]
     return lines
 
 

@@ -1,5 +1,6 @@
 /* The functions of FMI 3.0. What comes before this text in the file defines the model: variables, loop_begin, loop_again,
- * loop_iterate, rates_of, slopes_of, which return 0, or 1 if there is no memory left. */
+ * loop_iterate, loop_place, rates_of, indicators_of, instant_of, slopes_of, which return 0, or 1 if there is no memory left. */
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,7 +9,7 @@
 #define FMI __attribute__((visibility("default")))
 
 enum { OK = 0, WARNING = 1, DISCARD = 2, ERROR = 3, FATAL = 4 };
-enum { TIME = 0, INPUT = 1, STATE = 2, RATE = 3 };
+enum { TIME = 0, INPUT = 1, STATE = 2, RATE = 3, INDICATOR = 4 };
 typedef void *Instance;
 typedef const char *Name;
 typedef uint32_t Reference;
@@ -16,9 +17,10 @@ typedef void (*Logger)(void *environment, int status, const char *category, cons
 
 typedef struct {
     char token[sizeof token]; /* that of the FMU to which the numbers belong */
-    double t, u[INPUTS + 1], x[STATES], dx[STATES];
-    bool initialized, stale; /* whether initialization is over; whether dx is older than t, u and x */
-    int now;                 /* which of the two states of the loop is valid */
+    double t, u[INPUTS + 1], x[STATES], dx[STATES], z[INDICATORS + 1];
+    double next;                   /* the next known instant, infinite if there is none */
+    bool initialized, stale, past; /* whether initialization is over; whether dx, z are older than t, u, x and the mode */
+    int now;                       /* which of the two states of the loop is valid */
     Loop loop[2];
 } Numbers;
 
@@ -34,13 +36,16 @@ static int said(Unit *unit, int status, const char *message)
     return status;
 }
 
+static void moved(Numbers *n) { n->stale = n->past = true; }
+
 static void reset(Numbers *n)
 {
     memset(n, 0, sizeof *n);
     memcpy(n->token, token, sizeof token);
     memcpy(n->u, start_u, sizeof(double) * INPUTS);
     memcpy(n->x, start_x, sizeof(double) * STATES);
-    n->stale = true;
+    n->next = INFINITY;
+    moved(n);
 }
 
 static Instance made(const char *given, void *environment, Logger log)
@@ -59,13 +64,33 @@ static Instance made(const char *given, void *environment, Logger log)
 
 static int without_memory(Unit *unit) { return said(unit, ERROR, "there is no memory left"); }
 
+/* The states; before initialization is over, what they would be after it, for which there is room. NULL: without memory. */
+static const double *states(Unit *unit, double *room)
+{
+    Numbers *n = &unit->n;
+    if (n->initialized) return n->x;
+    return loop_begin(n->t, n->x, n->u, &n->loop[n->now], room) ? NULL : room;
+}
+
 static int refresh(Unit *unit)
 {
     Numbers *n = &unit->n;
-#if EXCHANGE
-    if (n->stale && rates_of(n->t, n->x, n->u, n->dx)) return without_memory(unit);
-#endif
+    if (!n->stale) return OK;
+    double room[STATES];
+    const double *x = states(unit, room);
+    if (!x || rates_of(n->t, x, n->u, &n->loop[n->now], n->dx)) return without_memory(unit);
     n->stale = false;
+    return OK;
+}
+
+static int indicate(Unit *unit)
+{
+    Numbers *n = &unit->n;
+    if (!n->past) return OK;
+    double room[STATES];
+    const double *x = states(unit, room);
+    if (!x || indicators_of(n->t, x, n->u, &n->loop[n->now], n->z)) return without_memory(unit);
+    n->past = false;
     return OK;
 }
 
@@ -81,7 +106,7 @@ FMI Instance fmi3InstantiateModelExchange(const char *name, const char *given, c
                                           void *environment, Logger log)
 {
     (void)name; (void)path; (void)visible; (void)logging;
-    return EXCHANGE ? made(given, environment, log) : NULL;
+    return made(given, environment, log);
 }
 
 FMI Instance fmi3InstantiateCoSimulation(const char *name, const char *given, const char *path, bool visible, bool logging,
@@ -106,17 +131,18 @@ FMI int fmi3EnterInitializationMode(Instance i, bool tolerant, double tolerance,
     Unit *unit = i;
     (void)tolerant; (void)tolerance; (void)ends; (void)stop;
     unit->n.t = start;
-    unit->n.stale = true;
+    moved(&unit->n);
     return OK;
 }
 
 FMI int fmi3ExitInitializationMode(Instance i)
 {
     Unit *unit = i;
-    double from[STATES];
-    memcpy(from, unit->n.x, sizeof from);
-    if (loop_begin(unit->n.t, from, unit->n.u, &unit->n.loop[unit->n.now], unit->n.x)) return without_memory(unit);
+    double x[STATES];
+    if (!states(unit, x)) return without_memory(unit);
+    memcpy(unit->n.x, x, sizeof x);
     unit->n.initialized = true;
+    moved(&unit->n);
     return OK;
 }
 
@@ -136,8 +162,8 @@ FMI int fmi3GetFloat64(Instance i, const Reference *which, size_t k, double *val
         if (which[j] >= VARIABLES) return said(unit, ERROR, "there is no variable with this value reference");
         const int kind = variables[which[j]].kind, offset = variables[which[j]].offset, size = variables[which[j]].size;
         if ((size_t)size > room) return said(unit, ERROR, "there are too few places for the values");
-        if (kind == RATE && refresh(unit)) return ERROR;
-        const double *from = kind == TIME ? &n->t : kind == INPUT ? n->u : kind == STATE ? n->x : n->dx;
+        if ((kind == RATE && refresh(unit)) || (kind == INDICATOR && indicate(unit))) return ERROR;
+        const double *of[] = {&n->t, n->u, n->x, n->dx, n->z}, *from = of[kind];
         memcpy(values, from + offset, sizeof(double) * (size_t)size);
         values += size;
         room -= (size_t)size;
@@ -160,64 +186,60 @@ FMI int fmi3SetFloat64(Instance i, const Reference *which, size_t k, const doubl
         values += size;
         given -= (size_t)size;
     }
-    n->stale = true;
+    moved(n);
     return OK;
 }
 
-#define NONE(type, name)                                                                                                    \
-    FMI int fmi3Get##name(Instance i, const Reference *which, size_t k, type *values, size_t room)                          \
-    {                                                                                                                       \
-        (void)which; (void)values; (void)room;                                                                              \
-        return k ? said(i, ERROR, "all variables are of type Float64") : OK;                                                \
-    }                                                                                                                       \
-    FMI int fmi3Set##name(Instance i, const Reference *which, size_t k, const type *values, size_t room)                    \
-    {                                                                                                                       \
-        (void)which; (void)values; (void)room;                                                                              \
-        return k ? said(i, ERROR, "all variables are of type Float64") : OK;                                                \
-    }
-NONE(float, Float32)
-NONE(int8_t, Int8)
-NONE(uint8_t, UInt8)
-NONE(int16_t, Int16)
-NONE(uint16_t, UInt16)
-NONE(int32_t, Int32)
-NONE(uint32_t, UInt32)
-NONE(int64_t, Int64)
-NONE(uint64_t, UInt64)
-NONE(bool, Boolean)
-NONE(Name, String)
-
-/* What this FMU does not have: its description says so, and no importer calls these. */
-#define ABSENT(name, ...)                                                                                                   \
-    FMI int fmi3##name(Instance i, __VA_ARGS__);                                                                            \
-    FMI int fmi3##name(Instance i, __VA_ARGS__) { return said(i, ERROR, "fmi3" #name " is not supported"); }
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-ABSENT(GetBinary, const Reference *which, size_t k, size_t *sizes, const uint8_t **values, size_t room)
-ABSENT(SetBinary, const Reference *which, size_t k, const size_t *sizes, const uint8_t *const *values, size_t room)
-ABSENT(GetClock, const Reference *which, size_t k, bool *values)
-ABSENT(SetClock, const Reference *which, size_t k, const bool *values)
-ABSENT(GetNumberOfVariableDependencies, Reference which, size_t *k)
-ABSENT(GetVariableDependencies, Reference which, size_t *a, Reference *b, size_t *c, int *kinds, size_t k)
-ABSENT(GetAdjointDerivative, const Reference *a, size_t k, const Reference *b, size_t m, const double *c, size_t p, double *d,
-       size_t q)
-ABSENT(GetIntervalDecimal, const Reference *which, size_t k, double *values, int *kinds)
-ABSENT(GetIntervalFraction, const Reference *which, size_t k, uint64_t *a, uint64_t *b, int *kinds)
-ABSENT(GetShiftDecimal, const Reference *which, size_t k, double *values)
-ABSENT(GetShiftFraction, const Reference *which, size_t k, uint64_t *a, uint64_t *b)
-ABSENT(SetIntervalDecimal, const Reference *which, size_t k, const double *values)
-ABSENT(SetIntervalFraction, const Reference *which, size_t k, const uint64_t *a, const uint64_t *b)
-ABSENT(SetShiftDecimal, const Reference *which, size_t k, const double *values)
-ABSENT(SetShiftFraction, const Reference *which, size_t k, const uint64_t *a, const uint64_t *b)
-ABSENT(GetOutputDerivatives, const Reference *which, size_t k, const int32_t *orders, double *values, size_t room)
-ABSENT(ActivateModelPartition, Reference clock, double t)
-
 FMI int fmi3EvaluateDiscreteStates(Instance i) { (void)i; return OK; }
 
-FMI int fmi3UpdateDiscreteStates(Instance i, bool *more, bool *ends, bool *nominals, bool *states, bool *defined, double *next)
+static const char *const reasons[] = {
+    "", "the state is no longer finite: shorten the steps, or check the inputs",
+    "the motion would pass a stop on which it rests", "a controller gave a value that a parameter cannot have",
+    "constraints were violated when an event switched them on",
+};
+
+/* Iterations of the loop from time t on: `cells` steps of length h, or the events at t if h is 0. */
+static int iterated(Unit *unit, double t, double h, int32_t cells, uint8_t *ended, double *end)
 {
-    (void)i;
-    *more = *ends = *nominals = *states = *defined = false;
-    *next = 0;
+    Numbers *n = &unit->n;
+    int32_t cell = 0, wrong = 0;
+    moved(n);
+    for (int64_t turn = 0; cell < cells && !*ended; turn++) {
+        if (turn > 10 * (int64_t)cells + 10000)
+            return said(unit, ERROR, h > 0 ? "more events happen in this communication step than the FMU has room for"
+                                           : "more events happen at this instant than the FMU has room for");
+        if (loop_iterate(t, h, n->u, &n->loop[n->now], &n->loop[!n->now], n->x, &cell, ended, end, &wrong))
+            return without_memory(unit);
+        n->now = !n->now;
+        if (wrong) return said(unit, ERROR, reasons[wrong]);
+    }
+    return OK;
+}
+
+FMI int fmi3UpdateDiscreteStates(Instance i, bool *more, bool *ends, bool *nominals, bool *jumps, bool *defined, double *next)
+{
+    Unit *unit = i;
+    Numbers *n = &unit->n;
+    double before[STATES], end = 0, t = n->t;
+    uint8_t ended = 0;
+    /* what rounding alone separates from this instant happens now */
+    const double near = fmax(1e-9 * longest_step, 8 * DBL_EPSILON * fabs(t));
+    memcpy(before, n->x, sizeof before);
+    if (fabs(n->next - t) <= near) t = n->next;
+    for (int turn = 0;; turn++) {
+        if (turn > 1000) return said(unit, ERROR, "more events happen at this instant than the FMU has room for");
+        if (loop_place(t, n->x, n->u, &n->loop[n->now], &n->loop[!n->now])) return without_memory(unit);
+        n->now = !n->now;
+        if (iterated(unit, t, 0, 1, &ended, &end)) return ERROR;
+        if (instant_of(t, n->x, n->u, &n->loop[n->now], &n->next)) return without_memory(unit);
+        if (ended || !(n->next - n->t <= near)) break;
+        t = fmax(t, n->next);
+    }
+    *more = *nominals = false;
+    *ends = ended;
+    *jumps = memcmp(before, n->x, sizeof before) != 0;
+    *defined = isfinite(n->next);
+    *next = *defined ? n->next : 0;
     return OK;
 }
 
@@ -254,11 +276,11 @@ FMI int fmi3DeserializeFMUState(Instance i, const uint8_t *bytes, size_t k, void
 FMI int fmi3GetDirectionalDerivative(Instance i, const Reference *unknowns, size_t nu, const Reference *knowns, size_t nk,
                                      const double *seed, size_t ns, double *out, size_t no)
 {
-#if EXCHANGE
     Unit *unit = i;
-    double dt = 0, dx[STATES] = {0}, du[INPUTS + 1] = {0}, slopes[STATES];
+    Numbers *n = &unit->n;
+    double room[STATES], dt = 0, dx[STATES] = {0}, du[INPUTS + 1] = {0}, slopes[STATES + INDICATORS + 1];
     for (size_t j = 0; j < nk; j++) {
-        if (knowns[j] >= VARIABLES || variables[knowns[j]].kind == RATE)
+        if (knowns[j] >= VARIABLES || variables[knowns[j]].kind >= RATE)
             return said(unit, ERROR, "derivatives exist with respect to time, inputs, parameters, coordinates and rates");
         const int kind = variables[knowns[j]].kind, offset = variables[knowns[j]].offset, size = variables[knowns[j]].size;
         if ((size_t)size > ns) return said(unit, ERROR, "there are too few seeds");
@@ -266,21 +288,18 @@ FMI int fmi3GetDirectionalDerivative(Instance i, const Reference *unknowns, size
         seed += size;
         ns -= (size_t)size;
     }
-    if (slopes_of(unit->n.t, unit->n.x, unit->n.u, dt, dx, du, slopes)) return without_memory(unit);
+    const double *x = states(unit, room);
+    if (!x || slopes_of(n->t, x, n->u, &n->loop[n->now], dt, dx, du, slopes)) return without_memory(unit);
     for (size_t j = 0; j < nu; j++) {
-        if (unknowns[j] >= VARIABLES || (variables[unknowns[j]].kind != STATE && variables[unknowns[j]].kind != RATE))
-            return said(unit, ERROR, "derivatives exist of coordinates, rates and their derivatives");
+        if (unknowns[j] >= VARIABLES || variables[unknowns[j]].kind < STATE)
+            return said(unit, ERROR, "derivatives exist of coordinates, rates, their derivatives and event indicators");
         const int kind = variables[unknowns[j]].kind, offset = variables[unknowns[j]].offset, size = variables[unknowns[j]].size;
         if ((size_t)size > no) return said(unit, ERROR, "there are too few places for the derivatives");
-        memcpy(out, (kind == STATE ? dx : slopes) + offset, sizeof(double) * (size_t)size);
+        memcpy(out, (kind == STATE ? dx : kind == RATE ? slopes : slopes + STATES) + offset, sizeof(double) * (size_t)size);
         out += size;
         no -= (size_t)size;
     }
     return OK;
-#else
-    (void)unknowns; (void)nu; (void)knowns; (void)nk; (void)seed; (void)ns; (void)out; (void)no;
-    return said(i, ERROR, "an FMU for co-simulation alone has no directional derivatives");
-#endif
 }
 
 FMI int fmi3CompletedIntegratorStep(Instance i, bool unchanged, bool *event, bool *ends)
@@ -293,7 +312,7 @@ FMI int fmi3CompletedIntegratorStep(Instance i, bool unchanged, bool *event, boo
 FMI int fmi3SetTime(Instance i, double t)
 {
     ((Unit *)i)->n.t = t;
-    ((Unit *)i)->n.stale = true;
+    moved(&((Unit *)i)->n);
     return OK;
 }
 
@@ -301,7 +320,7 @@ FMI int fmi3SetContinuousStates(Instance i, const double *x, size_t k)
 {
     if (k != STATES) return said(i, ERROR, "the number of states is wrong");
     memcpy(((Unit *)i)->n.x, x, sizeof(double) * k);
-    ((Unit *)i)->n.stale = true;
+    moved(&((Unit *)i)->n);
     return OK;
 }
 
@@ -327,8 +346,15 @@ FMI int fmi3GetNominalsOfContinuousStates(Instance i, double *x, size_t k)
     return OK;
 }
 
-FMI int fmi3GetEventIndicators(Instance i, double *values, size_t k) { (void)i; (void)values; (void)k; return OK; }
-FMI int fmi3GetNumberOfEventIndicators(Instance i, size_t *k) { (void)i; *k = 0; return OK; }
+FMI int fmi3GetEventIndicators(Instance i, double *values, size_t k)
+{
+    if (k != INDICATORS) return said(i, ERROR, "the number of event indicators is wrong");
+    if (indicate(i)) return ERROR;
+    memcpy(values, ((Unit *)i)->n.z, sizeof(double) * k);
+    return OK;
+}
+
+FMI int fmi3GetNumberOfEventIndicators(Instance i, size_t *k) { (void)i; *k = INDICATORS; return OK; }
 FMI int fmi3GetNumberOfContinuousStates(Instance i, size_t *k) { (void)i; *k = STATES; return OK; }
 
 FMI int fmi3DoStep(Instance i, double t, double size, bool final, bool *event, bool *ends, bool *early, double *reached)
@@ -341,27 +367,11 @@ FMI int fmi3DoStep(Instance i, double t, double size, bool final, bool *event, b
     if (!(size > 0)) return said(unit, ERROR, "the length of a communication step must be more than zero");
     const double steps = fmax(1, ceil(size / longest_step - 1e-9));
     if (steps > 1e6) return said(unit, ERROR, "the communication step is longer than a million steps of the FMU");
-    const int32_t cells = (int32_t)steps;
-    int32_t cell = 0;
-    int32_t wrong = 0;
     uint8_t ended = 0;
     double end = t + size;
-    static const char *const reasons[] = {
-        "", "the state is no longer finite: shorten the steps, or check the inputs",
-        "the motion would pass a stop on which it rests", "a controller gave a value that a parameter cannot have",
-        "constraints were violated when an event switched them on",
-    };
     if (loop_again(&n->loop[n->now], &n->loop[!n->now])) return without_memory(unit);
     n->now = !n->now;
-    n->stale = true;
-    for (int64_t turn = 0; cell < cells && !ended; turn++) {
-        if (turn > 10 * (int64_t)cells + 10000)
-            return said(unit, ERROR, "more events happen in this communication step than the FMU has room for");
-        if (loop_iterate(t, size / steps, n->u, &n->loop[n->now], &n->loop[!n->now], n->x, &cell, &ended, &end, &wrong))
-            return without_memory(unit);
-        n->now = !n->now;
-        if (wrong) return said(unit, ERROR, reasons[wrong]);
-    }
+    if (iterated(unit, t, size / steps, (int32_t)steps, &ended, &end)) return ERROR;
     n->t = *reached = ended ? end : t + size;
     *ends = ended;
     return OK;
