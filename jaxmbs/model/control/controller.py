@@ -141,8 +141,8 @@ class Controller(WithParameters):
             needs.check(where, dict(cast(Any, self.parameters)), shapes[0] if len(shapes) == 1 else None)
 
     def check_readings(self, where: str, sensors: Mapping[str, Sensor], joints: Mapping[str, Any]) -> None:
-        """Raise ModelError if the sensors do not give what a ready-made law needs. sensors: those in `reads`; joints: of
-        the mechanism, by name."""
+        """Raise ModelError if the sensors do not give what a ready-made law needs. where: what the message calls the
+        controller; sensors: those in `reads`; joints: of the mechanism, by name."""
         if (needs := needs_of(self.fn)) is not None:
             needs.check_readings(where, sensors, joints)
 
@@ -151,7 +151,7 @@ class Controller(WithParameters):
         if (needs := needs_of(self.fn)) is None:
             return own
         lists = {name: p[name] if kind is Kind.LIST else p[name][..., None] for name, kind in self.numbers.items()}
-        return own | needs.requirements(lists)
+        return {**own, **needs.requirements(lists)}
 
     @property
     def memory(self) -> Element | None:

@@ -148,12 +148,12 @@ class StateReaches(Condition):
     >>> mech.add_force("motor", mbs.Motor("stage", thrust=1e4, specific_impulse=250.0, propellant=50.0))
     >>> mech.add_event("burnt_out", when=mbs.StateReaches("motor.propellant", 0.0), then=mbs.Finish())
     >>> run = mbs.simulate(mech.build(), np.zeros(3), np.zeros(3), t_end=15.0, dt=0.5)
-    >>> print(run.events.time[0].round(6), round(50.0 * 250.0 * 9.80665 / 1e4, 6))
-    12.258312 12.258312
+    >>> print(run.events.time[0].round(4), round(50.0 * 250.0 * 9.80665 / 1e4, 4))
+    12.2583 12.2583
     """
 
     state: str = field(Kind.TEXT, "", 'name of the state, "element.state"')
-    value: Number = field(Kind.NUMBER, "SI", "value of the state")
+    value: Number = field(Kind.NUMBER, "", "value of the state, in its unit")
     direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=SENSES)
     component: int = field(Kind.COUNT, "", "counted from 0, of a state with several numbers", default=0)
 
