@@ -24,7 +24,7 @@ from jaxmbs.simulate.locating import any_of
 from jaxmbs.simulate.steppers.base import Flow, Phase
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.known import ZERO
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, where
 
 NEAR = 1e-9  # share of a cell of the grid within which a sample is at the end of a step, in exact arithmetic
 _ROUNDING = 8  # rounding errors of the time, by which a step and a sample may lie apart in addition
@@ -63,7 +63,7 @@ class Seen(Instant):
         for _, element, numbers, _, on in elements(self.state.scene, self.mode):
             free_fall = element.gravitation(numbers, self.t, x)
             if free_fall is not None:
-                force = force - (free_fall if on is True else free_fall * jnp.where(on, 1.0, 0.0).astype(dtype))
+                force = force - Vector3(*(where(on, g, 0.0) for g in free_fall))
         return force
 
 

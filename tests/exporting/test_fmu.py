@@ -1,12 +1,11 @@
 """FMUs, run by FMPy, against the motion of the library."""
 
-import zipfile
-
 import numpy as np
 import pytest
 
 import jaxmbs as mbs
 from tests.cases import relative
+from tests.exporting.instances import initialized
 from tests.exporting.test_programs import latching, needs_compiler, pendulum, pytestmark  # noqa: F401
 from tests.simulate.test_controllers import cart
 
@@ -79,17 +78,7 @@ def instance(tmp_path, request):
     """An instance of the pendulum's FMU, and its value references."""
     model, _, _ = pendulum()
     file = made(tmp_path / "pendulum.fmu", model, START, dt=0.01)
-    folder = tmp_path / "unzipped"
-    with zipfile.ZipFile(file) as archive:
-        archive.extractall(folder)
-    said = fmpy.read_model_description(file)
-    kind = fmpy.fmi3.FMU3Slave if request.param == "slave" else fmpy.fmi3.FMU3Model
-    fmu = kind(
-        guid=said.guid, unzipDirectory=str(folder), modelIdentifier="pendulum", instanceName="one",
-    )  # fmt: skip
-    fmu.instantiate()
-    fmu.enterInitializationMode()
-    fmu.exitInitializationMode()
+    fmu, said = initialized(file, request.param.capitalize(), tmp_path / "unzipped")
     yield fmu, {v.name: v.valueReference for v in said.modelVariables}, said
     fmu.terminate()
     fmu.freeInstance()
@@ -150,16 +139,7 @@ def test_a_run_that_ends_within_a_step(tmp_path):
     from fmpy.validation import validate_fmu
 
     assert validate_fmu(file) == []
-    said = fmpy.read_model_description(file)
-    folder = tmp_path / "unzipped"
-    with zipfile.ZipFile(file) as archive:
-        archive.extractall(folder)
-    fmu = fmpy.fmi3.FMU3Slave(
-        guid=said.guid, unzipDirectory=str(folder), modelIdentifier="fall", instanceName="one",
-    )  # fmt: skip
-    fmu.instantiate()
-    fmu.enterInitializationMode()
-    fmu.exitInitializationMode()
+    fmu, said = initialized(file, "Slave", tmp_path / "unzipped")
     _, ends, _, reached = fmu.doStep(0.0, 1.0)
     assert ends and reached == pytest.approx(0.2**0.5, abs=1e-12)
     exchanged = fmpy.simulate_fmu(file, fmi_type="ModelExchange", relative_tolerance=1e-10, stop_time=1.0)

@@ -1,12 +1,12 @@
 """FMUs with events in model exchange, integrated by the CVode of FMPy, against closed forms."""
 
-import zipfile
 from ctypes import POINTER, c_double
 
 import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from tests.exporting.instances import initialized
 from tests.exporting.test_programs import needs_compiler, pytestmark  # noqa: F401
 
 fmpy = pytest.importorskip("fmpy", reason="needs pip install 'jaxmbs[export]'")
@@ -62,15 +62,7 @@ def array(*x):
 @pytest.fixture
 def instance(ball, tmp_path):
     """An instance of the ball's FMU after its first update."""
-    with zipfile.ZipFile(ball) as archive:
-        archive.extractall(tmp_path)
-    said = fmpy.read_model_description(str(ball))
-    fmu = fmpy.fmi3.FMU3Model(
-        guid=said.guid, unzipDirectory=str(tmp_path), modelIdentifier="ball", instanceName="one",
-    )  # fmt: skip
-    fmu.instantiate()
-    fmu.enterInitializationMode()
-    fmu.exitInitializationMode()
+    fmu, said = initialized(ball, "Model", tmp_path)
     assert fmu.updateDiscreteStates() == (False, False, False, False, False, 0.0)
     fmu.enterContinuousTimeMode()
     yield fmu, {v.name: v.valueReference for v in said.modelVariables}

@@ -17,6 +17,7 @@ from tests.cases import relative
 
 with np.printoptions():  # which pyYeti changes
     pyyeti = pytest.importorskip("pyyeti", reason="needs pip install 'jaxmbs[nastran]'")
+    pytest.importorskip("pyyeti.nastran")  # or it would be there only once another test has imported it
 FILES = Path(pyyeti.__file__).parent / "tests" / "nas2cam_extseout"
 
 

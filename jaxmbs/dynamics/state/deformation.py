@@ -50,7 +50,7 @@ def deformed(p: Any, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[RigidIne
     """(change of the inertia of the body as a whole, Deformation) at coordinates q and rates v of the modes; p: the
     numbers of `ElasticModes`."""
     n = len(q)
-    linear, angular, first = (_grouped(p[name], size) for name, size in _SIZES.items())
+    angular, first = (_grouped(p[name], size) for name, size in (("angular_momentum", 3), ("inertia_change", 6)))
     pairs = [(k, l) for k in range(n) for l in range(k + 1, n)]
     crossed = dict(zip(pairs, _grouped(p["coupling"], 3), strict=False))
     second, shorter = _paired(p["inertia_curvature"], n, 6), _paired(p["moment_curvature"], n, 3)
@@ -64,17 +64,14 @@ def deformed(p: Any, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[RigidIne
         more = [second[min(k, l), max(k, l)] for l in range(n)] if second else []
         return _combined([first[k], *more], [1.0, *(share * x for x in q[: len(more)])], 6)
 
-    def moment(k: int, share: float) -> Sequence[Scalar]:
-        more = [shorter[min(k, l), max(k, l)] for l in range(n)] if shorter else []
-        return _combined([linear[k], *more], [1.0, *(share * x for x in q)], 3) if shorter else linear[k]
-
-    U = tuple(Force(Vector3(*angular[k]) + turned(k, q), Vector3(*moment(k, 1.0))) for k in range(n))
-    changes = tuple(RigidInertia(ZERO, Vector3(*moment(k, 1.0)), Symmetric3(*slope(k, 1.0))) for k in range(n))
+    moments, means = momenta(p, q, 1.0), momenta(p, q, 0.5)
+    U = tuple(Force(Vector3(*angular[k]) + turned(k, q), moments[k]) for k in range(n))
+    changes = tuple(RigidInertia(ZERO, moments[k], Symmetric3(*slope(k, 1.0))) for k in range(n))
     momentum = ZERO_FORCE
     for u, x in zip(U, v, strict=True):
         momentum = momentum + u * x
-    rate = _whole([moment(k, 1.0) for k in range(n)], [tuple(x.inertia) for x in changes], v)
-    whole = _whole([moment(k, 0.5) for k in range(n)], [slope(k, 0.5) for k in range(n)], q)
+    rate = _whole([tuple(x) for x in moments], [tuple(x.inertia) for x in changes], v)
+    whole = _whole([tuple(x) for x in means], [slope(k, 0.5) for k in range(n)], q)
     drawn = ZERO3
     for (k, l), c in shorter.items():
         drawn = drawn + Vector3(*c) * (v[k] * v[l] * (1.0 if k == l else 2.0))
@@ -96,9 +93,6 @@ def _paired(numbers: Sequence[Scalar], n: int, size: int) -> dict[tuple[int, int
     """The numbers of each pair of modes k <= l; none for one zero."""
     pairs = [(k, l) for k in range(n) for l in range(k, n)]
     return dict(zip(pairs, _grouped(numbers, size), strict=True)) if len(numbers) > 1 else {}
-
-
-_SIZES = {"momentum": 3, "angular_momentum": 3, "inertia_change": 6}
 
 
 def _whole(moments: Sequence[Any], inertias: Sequence[Any], by: Sequence[Scalar]) -> RigidInertia:

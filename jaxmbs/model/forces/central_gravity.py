@@ -32,14 +32,11 @@ class CentralGravity(Force):
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         for body, (mass, com) in scene.masses.items():
-            r = scene.point(body, com) - p["center"]
-            i = safe_divide(1.0, r.norm())  # powers of the distance itself would leave the range of float32
-            pull = -(((p["mu"] * mass) * i) * i) * i
-            loads.force(body, r * pull, com)
+            loads.force(body, self.gravitation(p, scene.t, scene.point(body, com)) * mass, com)
 
     def gravitation(self, p: Numbers, t: Scalar, x: Vector3) -> Vector3:
         r = x - p["center"]
-        i = safe_divide(1.0, r.norm())
+        i = safe_divide(1.0, r.norm())  # powers of the distance itself would leave the range of float32
         return r * -(((p["mu"] * i) * i) * i)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
