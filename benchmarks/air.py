@@ -1,4 +1,4 @@
-"""python -m benchmarks.air: what air costs, beside the motion of a free body.
+"""python -m benchmarks.air [--keep]: what air costs, beside the motion of a free body.
 
 A free body moves for a second in 100 steps of "rk4", without air and with aerodynamics from tables over Mach number and
 angle of attack, 4,096 instances in one call of `mbs.jit`, in alternation. The forces are compared with those by an
@@ -7,13 +7,18 @@ interpolation of SciPy.
 
 from __future__ import annotations
 
+import json
 import time
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.interpolate
 import typer
 
+from benchmarks import made_from
+
+RESULTS = Path(__file__).parent / "results" / "air.json"
 ROUNDS, INSTANCES, STEPS = 9, 4096, 100
 MACH, ALPHA = np.linspace(0.0, 3.0, 6), np.linspace(-0.4, 0.4, 8)
 
@@ -50,7 +55,8 @@ def check(model: Any, tables: dict[str, np.ndarray], q: np.ndarray, v: np.ndarra
     return worst
 
 
-def main() -> None:
+def main(keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False) -> None:
+    """Measure all kinds of air, in alternation with no air."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -81,13 +87,17 @@ def main() -> None:
             run(q, v).block_until_ready()
             times[name].append(time.perf_counter() - start)
     plain = np.median(times["no air"])
-    for name, (model, tables) in cases.items():
-        own = np.median(times[name])
-        error = check(model, tables, q[0], v[0]) if tables else 0.0
-        each = own / INSTANCES / STEPS * 1e9
-        print(
-            f"{name:22} {each:6.0f} ns a step, {own / plain:.2f} times; first call {first[name]:.1f} s; error {error:.0e}"
-        )
+    found = [
+        {
+            "air": name, "ns_per_step": np.median(times[name]) / INSTANCES / STEPS * 1e9,
+            "times_without": np.median(times[name]) / plain, "first_call_s": first[name],
+            "error": check(model, tables, q[0], v[0]) if tables else None,
+        }
+        for name, (model, tables) in cases.items()
+    ]  # fmt: skip
+    print(json.dumps(found, indent=1))
+    if keep:
+        made_from.keep(RESULTS, {"instances": INSTANCES, "steps": STEPS, "rows": found})
 
 
 if __name__ == "__main__":

@@ -32,6 +32,13 @@ TABLES = {  # with the files whose changes may change the table
         *ENGINE,
     ),
     BASELINES: ("benchmarks/suite.py", "benchmarks/peers.py", *ENGINE, *COMPILER),
+    "benchmarks/results/air.json": (
+        "benchmarks/air.py",
+        "jaxmbs/model/forces/aerodynamics.py",
+        "jaxmbs/model/forces/*atmosphere.py",
+        *STEPS,
+        *COMPILER,
+    ),
     "benchmarks/results/flexible_arms.json": (
         "benchmarks/flexible_arms.py",
         "tests/flexible/parts.py",

@@ -211,7 +211,10 @@ def test_air_turns_with_the_planet():
 GRID = {"mach": (0.0, 0.8, 1.2, 3.0), "alpha": (-0.3, 0.0, 0.4), "beta": (-0.2, 0.2)}
 
 
-def glider(seed=0, **more):
+AROUND = {"atmosphere": mbs.StandardAtmosphere(), "wind": mbs.Wind(east=(3.0,), north=(-2.0,))}
+
+
+def glider(seed=0, around=AROUND, **more):
     rng = np.random.default_rng(seed)
     size = 4 * 3 * 2
     names = ("axial", "side", "normal", "drag", "lift", "roll", "pitch", "yaw", "pitch_damping", "roll_damping")
@@ -219,7 +222,7 @@ def glider(seed=0, **more):
     mech = mbs.Mechanism("glider")
     mech.add_body("glider", 5.0, (0.1, 0, 0), (0.5, 0.6, 0.7))
     mech.add_joint("flight", mbs.Free(), "world", "glider")
-    mech.set_environment(atmosphere=mbs.StandardAtmosphere(), wind=mbs.Wind(east=(3.0,), north=(-2.0,)))
+    mech.set_environment(**around)
     table = mbs.Coefficients(**GRID, **tables)
     mech.add_force("air", mbs.Aerodynamics(
         "glider", area=0.4, length=0.7, coefficients=table, reference=(0.2, 0.1, -0.1),
