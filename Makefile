@@ -5,6 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 TYPED = $(VENV)/.typed
 NEWEST ?= 3.13
+LOWEST_JAX = $(shell sed -n 's/.*"jax>=\([0-9.]*\).*/\1/p' pyproject.toml)
 SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE  # a process that compiles all sources again starts in twice the time
@@ -41,9 +42,15 @@ test-newest: $(STAMP)  ## the default tests on a newer Python (NEWEST; this one 
 	$(VENV)-newest/bin/python -m pytest -n $(or $(JOBS),2) --dist worksteal -m optimised $(TESTS)
 	@$(VENV)-newest/bin/python -c 'import platform, jax; print("on Python", platform.python_version(), "with JAX", jax.__version__)'
 
-test-gpu: $(STAMP)  ## kernels compiled for GPUs that need not be there: by XLA and by NVIDIA's assembler (CUDA is installed first, 5 GB)
-	$(BIN)/python -m pip install -q -e '.[test,gpu-check]'
-	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --slow tests/batching/gpu
+test-gpu: $(STAMP)  ## kernels compiled for GPUs that need not be there, by XLA and by NVIDIA's assembler, on the lowest JAX and on the newest (with CUDA's wheels, 5 GB)
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/uv venv -q --clear --python $(BIN)/python $(VENV)-gpu
+	$(BIN)/uv pip install -q --python $(VENV)-gpu/bin/python -e '.[test,gpu-check]' 'jax==$(LOWEST_JAX)'
+	JAX_PLATFORMS=cpu $(VENV)-gpu/bin/python -m pytest --slow tests/batching/gpu
+	$(BIN)/uv venv -q --clear --python $(NEWEST) $(VENV)-gpu-newest || $(BIN)/uv venv -q --clear --python $(BIN)/python $(VENV)-gpu-newest
+	$(BIN)/uv pip install -q --python $(VENV)-gpu-newest/bin/python -e '.[test,gpu-check]'
+	JAX_PLATFORMS=cpu $(VENV)-gpu-newest/bin/python -m pytest --slow tests/batching/gpu -k "not grown"
+	@for own in gpu gpu-newest; do $(VENV)-$$own/bin/python -c 'import platform, jax; print("on Python", platform.python_version(), "with JAX", jax.__version__)'; done
 
 test-robots: $(STAMP)  ## a public collection of robots against Pinocchio, 130 MB to download; writes its table
 	$(BIN)/python -m pip install -q -e '.[robots]'
