@@ -301,8 +301,8 @@ def joint_reactions(
 
     A row is (torque [N m], force [N]) on the child, about the origin and in the axes of the child joint frame; for a
     cut joint, on its second body at frame b. It is the whole wrench that the joint transmits, and includes drive and
-    spring torques along the joint's degrees of freedom. q (nq,), v (nv,), tau (nv,) or None, prescribed (nv,): as in
-    `forward_dynamics`. Raises ModelError for wrong shapes.
+    spring torques along the joint's degrees of freedom; the modes of a flexible body transmit none, and their rows are NaN.
+    q (nq,), v (nv,), tau (nv,) or None, prescribed (nv,): as in `forward_dynamics`. Raises ModelError for wrong shapes.
 
     base: a `mbs.textbook.MovingBase`, the motion of the world of a tree. method: None is the recursive algorithm, which
     serves every mechanism; "configuration" (any tree; the default with a base) and "barycentric" (rotational joints)
@@ -328,5 +328,4 @@ def joint_reactions(
     else:
         in_joints, _ = rnea.joint_wrenches(state, aba.forward_dynamics(state, tau, prescribed))
         in_loops = []
-    rows = [f.scalars() for f in (*state.tree.per_link(in_joints), *in_loops)]
-    return jnp.stack([jnp.stack([_scalar(state, x) for x in row]) for row in rows])
+    return wrenches.in_rows(state.tree, in_joints, in_loops)

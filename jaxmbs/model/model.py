@@ -13,7 +13,6 @@ import numpy as np
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.field_rules import Kind, checked_rows
 from jaxmbs.model.fields import check_together
-from jaxmbs.model.flexible_bodies.internal import no_motion
 from jaxmbs.model.forces.surroundings import ALWAYS
 from jaxmbs.model.given import AnyShape, shape_of
 from jaxmbs.model.joints import Coordinate
@@ -160,10 +159,7 @@ class Model:
         locked, on = np.zeros(s.nv, bool), np.ones(len(s.forces), bool)
         holds = np.ones(len(self.constraint_names), bool)
         for name in [lock] if isinstance(lock, str) else lock:
-            i = s.find_joint(name, "mode(lock=...)")
-            if s.links[i].joint.follows:
-                raise no_motion("mode(lock=...)", name, s.links[s.links[i].parent].name)
-            locked[s.v_slices[i]] = True
+            locked[s.v_slices[s.find_moving(name, "mode(lock=...)")]] = True
         for name in [off] if isinstance(off, str) else off:
             if name in self.force_names and s.forces[self.force_names.index(name)].element.role:
                 raise ModelError(f"mode(off=...): {ALWAYS.format(name=name)}")

@@ -16,6 +16,7 @@ from jaxmbs.model.control.sensors import Sensor
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.events.base import Action, Condition
 from jaxmbs.model.fields import Element
+from jaxmbs.model.flexible_bodies.internal import no_motion
 from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.parameters import Parameter
@@ -273,6 +274,13 @@ class Structure:
         if name not in self.joint_index:
             raise unknown("joint", name, self.joint_index, where)
         return self.joint_index[name]
+
+    def find_moving(self, name: str, where: str) -> int:
+        """The index of a joint that has a motion of its own."""
+        i = self.find_joint(name, where)
+        if self.links[i].joint.follows:
+            raise no_motion(where, name, self.links[self.links[i].parent].name)
+        return i
 
 
 def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:

@@ -56,7 +56,7 @@ def assemble(
     s = model.structure
     held_q, held_v = np.zeros(model.nq, bool), np.zeros(model.nv, bool)
     for name in [fixed] if isinstance(fixed, str) else fixed:
-        i = s.find_joint(name, "assemble(fixed=...)")
+        i = s.find_moving(name, "assemble(fixed=...)")
         held_q[s.q_slices[i]], held_v[s.v_slices[i]] = True, True
     v = np.zeros(model.nv) if v is None else v
     wish, in_wish = None, None

@@ -82,7 +82,7 @@ def held_freedoms(s: Structure, held: Iterable[str]) -> np.ndarray:
     joints lock."""
     locked = np.array([x for link in s.links for x in link.locked], bool)
     for joint in held:
-        locked[s.v_slices[s.find_joint(joint, "simulate(held=...)")]] = True
+        locked[s.v_slices[s.find_moving(joint, "simulate(held=...)")]] = True
     return locked
 
 

@@ -94,7 +94,8 @@ class Watch:
         repeats, near = any(self.again), jnp.finfo(self.tree.dtype).eps ** 0.5
         out = []
         for i, (k, y, s, b) in enumerate(zip(self.of_guard, g, slope, x.below, strict=True)):
-            again = (y < 0) | ((y <= near) & (s < 0)) if repeats else y < 0
+            # at the instant of an event its guard is zero but for rounding, and the rate says where it goes from there
+            again = (y < -near) | ((y <= near) & (s < 0)) if repeats else y < 0
             # a condition that also counts if it is already true waits until its event is armed
             waits = ~judged.may[k] if self.events[k].when.already else False
             later = b & ((y < 0) | happens | waits) | (y < 0)

@@ -80,7 +80,7 @@ def equilibrium(
     require_model(model, "equilibrium")
     names = tuple([fixed] if isinstance(fixed, str) else fixed)
     for name in names:
-        model.structure.find_joint(name, "equilibrium(fixed=...)")
+        model.structure.find_moving(name, "equilibrium(fixed=...)")
     dtype = state_dtype(q_guess)
     q = vector(model, "q", q_guess, model.nq, dtype)
     law = tau if callable(tau) else None

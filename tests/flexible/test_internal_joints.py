@@ -42,6 +42,7 @@ def test_reactions_at_a_node_and_at_the_root_are_those_of_newton():
     of_all = (at[h][1] - at[-h][1]) / (2 * h)
     gravity, found = np.array((0.3, -0.2, -9.81)), np.asarray(mbs.joint_reactions(model, q, v, tau))[:, 3:]
     poses = mbs.body_poses(model, q)
+    assert np.array_equal(np.isnan(found).any(1), [name == "arm" for name in model.joint_names])
     on_node, on_root = (np.asarray(poses.rotation[model.body_names.index(body)]) @ found[model.joint_names.index(joint)]
                         for body, joint in (("arm_hand", "arm_hand"), ("arm", "root")))  # fmt: skip
     assert relative(on_node, 0.7 * (of_load - gravity)) < 1e-4
@@ -58,6 +59,10 @@ def test_reactions_at_a_node_and_at_the_root_are_those_of_newton():
         (lambda: boom((mbs.Time(0.1), mbs.Bounce("boom_elbow"))).build(), "event 'latch': Bounce: 'boom_elbow' is a node"),
         (lambda: boom(held=["boom_hand"]).build(), "mechanism 'boom': held: 'boom_hand' is a node"),
         (lambda: boom().build().mode(lock=["boom_hand"]), r"mode\(lock=...\): 'boom_hand' is a node"),
+        (
+            lambda: mbs.simulate(boom().build(), np.zeros(4), np.zeros(4), 0.1, dt=0.05, held=["boom_hand"]),
+            r"simulate\(held=...\): 'boom_hand' is a node",
+        ),
         (
             lambda: boom((mbs.ReactionExceeds("boom", force=1.0), mbs.Finish())).build(),
             r"event 'latch': ReactionExceeds: 'boom' has the modes.*no force.*node 'boom_hand', for what is attached there",

@@ -241,3 +241,21 @@ def test_derivatives_where_an_event_falls_on_the_grid():
     np.testing.assert_allclose(of_x[0, :2], 0.3 - T[:2], rtol=1e-12)
     np.testing.assert_allclose(of_x[1, 2:], 1.5, rtol=1e-10)
     np.testing.assert_allclose(of_x[2, 2:], -0.15, rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_repeated_switch_is_logged_once_at_each_passage(dtype):
+    """cos 2t passes 0.1 in both senses; the guard is not exactly zero where it has been located."""
+    mech = mbs.Mechanism("oscillator", gravity=(0, 0, 0))
+    mech.add_body("block", 1.0)
+    mech.add_joint("x", mbs.Prismatic(axis=(1, 0, 0)), "world", "block")
+    mech.add_force("spring", mbs.JointSpring("x", stiffness=4.0))
+    mech.add_force("light", mbs.Thruster("block", thrust=0.0))
+    mech.add_event("passes", when=mbs.JointReaches("x", 0.1, "either"), then=mbs.Enable("light"), repeat=True)
+    start = np.array([1.0], dtype), np.array([0.0], dtype)
+    run = mbs.simulate(mech.build(), *start, t_end=20.0, dt=0.05, save_every=None, max_events=24)
+    first = np.arccos(0.1) / 2
+    passages = np.sort(np.r_[first + np.pi * np.arange(7), np.pi - first + np.pi * np.arange(7)])
+    passages = passages[passages < 20.0]
+    happened = np.asarray(run.events.time)[np.asarray(run.events.index) >= 0]
+    assert len(happened) == len(passages) and np.abs(happened - passages).max() < 1e-3

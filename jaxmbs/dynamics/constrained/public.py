@@ -175,8 +175,9 @@ def joint_impulses(
     """Impulse in every joint at a velocity jump, (joints, 6): tree joints, then cut joints, as in `joint_reactions`.
 
     A row is the (angular [N m s], linear [N s]) impulse on the child, about the origin and in the axes of the child
-    joint frame. q (nq,); v_minus, v_plus (nv,): velocities before and after; impulses (rows,): those of the
-    constraints, from `impact`; zeros if external impulses alone cause the jump. Raises ModelError for wrong shapes.
+    joint frame; the modes of a flexible body transmit none, and their rows are NaN. q (nq,); v_minus, v_plus (nv,):
+    velocities before and after; impulses (rows,): those of the constraints, from `impact`; zeros if external impulses alone
+    cause the jump. Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.crank_slider().build()
     >>> q, v_minus = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]
@@ -190,7 +191,7 @@ def joint_impulses(
         model, "v_minus", v_minus, model.nv, tree.dtype
     )
     in_joints, in_loops = wrenches.impulses(state, jump, jnp.asarray(impulses, tree.dtype))
-    return jnp.stack([tree.vector(list(F.scalars())) for F in (*tree.per_link(in_joints), *in_loops)])
+    return wrenches.in_rows(tree, in_joints, in_loops)
 
 
 @compiles_itself("names")

@@ -14,6 +14,7 @@ from jaxmbs.dynamics.constrained.multipliers import constrained_dynamics
 from jaxmbs.dynamics.constrained.written import Written
 from jaxmbs.dynamics.recursive import rnea
 from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, kernel
 
 
@@ -55,6 +56,14 @@ def reactions(state: State, tau: Any, prescribed: Any) -> tuple[list[Force], lis
     for name, F in state.loads.on_cut.items():
         in_loop[name] = in_loop[name] + F
     return rnea.joint_wrenches(state, a, applied)[0], [in_loop[loop.name] for loop in s.loops]
+
+
+def in_rows(tree: Tree, in_joints: list[Force], in_loops: list[Force]) -> jax.Array:
+    """(joints, 6) wrenches of all tree joints, given per block, and of all cut joints; of modes, which transmit none, no
+    numbers."""
+    rows = [tree.vector(list(F.scalars())) for F in (*tree.per_link(in_joints), *in_loops)]
+    of_modes = {i for i, link in enumerate(tree.structure.links) if link.joint.elastic}
+    return jnp.stack([jnp.full_like(row, jnp.nan) if i in of_modes else row for i, row in enumerate(rows)])
 
 
 def impulses(state: State, jump: Any, multipliers: Any) -> tuple[list[Force], list[Force]]:
