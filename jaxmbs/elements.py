@@ -33,6 +33,7 @@ from jaxmbs.model.forces import Force as Force
 from jaxmbs.model.forces import Surface as Surface
 from jaxmbs.model.forces.base import Loads as Loads
 from jaxmbs.model.forces.base import Scene as Scene
+from jaxmbs.model.forces.sampled_force import SampledForce as SampledForce
 from jaxmbs.model.joints import Coordinate as Coordinate
 from jaxmbs.model.joints import Joint as Joint
 from jaxmbs.model.joints import JointMotion as JointMotion

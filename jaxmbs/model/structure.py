@@ -18,6 +18,7 @@ from jaxmbs.model.events.base import Action, Condition
 from jaxmbs.model.fields import Element
 from jaxmbs.model.flexible_bodies.internal import no_motion
 from jaxmbs.model.forces.base import WORLD, Force
+from jaxmbs.model.forces.sampled_force import SampledForce
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.parameters import Parameter
 from jaxmbs.model.visuals import Visual
@@ -171,10 +172,12 @@ class Structure:
 
     @cached_property
     def clocks(self) -> tuple[tuple[str, float], ...]:
-        """(name, period [s]) of all that samples: the sensors with a period of their own, then the controllers."""
+        """(name, period [s]) of all that samples: the sensors with a period of their own, the force elements that do, then
+        the controllers."""
         own = ((x.name, x.element.period) for x in self.sensors)
         measuring = tuple((name, period) for name, period in own if period is not None)
-        return measuring + tuple((x.name, x.fixed.period) for x in self.controllers)
+        acting = tuple((f.name, f.element.period) for f in self.forces if isinstance(f.element, SampledForce))
+        return measuring + acting + tuple((x.name, x.fixed.period) for x in self.controllers)
 
     @cached_property
     def elements(self) -> dict[str, Element]:

@@ -1,4 +1,4 @@
-"""The samples of controllers, at which a run ends a step; their commands and states are held in between."""
+"""The samples of controllers and elements, at which a run ends a step; commands and states are held in between."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.scene import elements
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.field_rules import refused as value_refused
+from jaxmbs.model.forces.sampled_force import SampledForce
 from jaxmbs.model.model import get
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.chance import Chance, is_noisy
@@ -70,7 +71,7 @@ class Seen(Instant):
 class Samples(NamedTuple):
     """What a run knows of the samples of its controllers."""
 
-    next: tuple[Any, ...]  # per sensor with a period, then per controller: number of its next sample
+    next: tuple[Any, ...]  # per sensor with a period, element that samples, controller: number of its next sample
     release: tuple[Any, ...]  # per controller with a delay: number of the sample whose commands take effect next
     refused: Any  # whether a controller gave a parameter a value that it cannot have, or has such a delay itself
 
@@ -83,7 +84,8 @@ class Sampling:
         s = flow.tree.structure
         self.controllers = s.controllers
         values, dtype = flow.tree.values, flow.tree.dtype
-        self.measuring = [name for name, _ in s.clocks[: len(s.clocks) - len(s.controllers)]]
+        self.acting = [f.name for f in s.forces if isinstance(f.element, SampledForce)]
+        self.measuring = [name for name, _ in s.clocks[: len(s.clocks) - len(self.acting) - len(s.controllers)]]
         self.period = [period for _, period in s.clocks]
         self.offset = [jnp.asarray(values[f"{name}.offset"], dtype) for name, _ in s.clocks]
         names = {p.name for p in s.states}
@@ -172,11 +174,8 @@ class Sampling:
         s = self.tree.structure
         states = {p.name: x for p, x in zip(s.states, phase.states, strict=True)}
         own = {p.name: p for p in s.states}
-        sensors, counts, due = (
-            due[: len(self.measuring)],
-            samples.next[len(self.measuring) :],
-            due[len(self.measuring) :],
-        )
+        first, last = len(self.measuring), len(self.measuring) + len(self.acting)
+        sensors, elements_due, due, counts = due[:first], due[first:last], due[last:], samples.next[last:]
         numbers = {x.name: n for x, n in zip(self.controllers, counts, strict=True)}
         waited = [n < numbers[x.name] for x, n in zip(self.delayed, samples.release, strict=True)]
         refused = samples.refused
@@ -202,6 +201,11 @@ class Sampling:
             if self.chance is not None and is_noisy(s, x):
                 normal = self.chance.normal(k, so_far, x.element.draws, tree.dtype)
             readings[x.name] = x.element.reading(tree.values.of(x.name, x.element.numbers), seen.with_noise(normal))
+        for name, element, given, scene, on in elements(seen.state.scene, mode):
+            if isinstance(element, SampledForce):
+                now = elements_due[self.acting.index(name)] & on
+                for state, value in self._of_element(name, element, given, scene).items():
+                    set_where(now, state, value)
         for name, now in zip(self.measuring, sensors, strict=True):
             held = f"{name}.reading"
             set_where(now, held, list(jnp.asarray(readings[name], tree.dtype)))
@@ -227,6 +231,24 @@ class Sampling:
                 set_where(now, name, list(jnp.ravel(jnp.asarray(value, tree.dtype))))
         release([now & ~before for now, before in zip(released, waited, strict=True)])
         return phase._replace(states=tuple(states[p.name] for p in s.states)), refused
+
+    def _of_element(self, name: str, element: SampledForce, numbers: Any, scene: Any) -> dict[str, list[Any]]:
+        """The new values of the states of a force element that samples."""
+        own = {p.name: len(p.pattern) for p in self.tree.structure.states if p.name.rpartition(".")[0] == name}
+        given = {f"{name}.{state}": x for state, x in element.sampled(numbers, scene).items()}
+        where = f"force {name!r}: {type(element).__name__}.sampled"
+        if unknown := next((state for state in given if state not in own), None):
+            raise ModelError(f"{where} gives a value of {unknown!r}, which is no state; its states are {sorted(own)}")
+        moving = {f"{name}.{state}" for state in element.rates(numbers, scene)}
+        for state in own:
+            if (state in given) is (state in moving):
+                said = "a rate and a" if state in given else "neither a rate nor a"
+                raise ModelError(f"{where}: the state {state!r} has {said} value at the samples; give one of them")
+        found = {state: [*(x if isinstance(x, tuple | list | Vector3) else jnp.ravel(x))] for state, x in given.items()}
+        for state, values in found.items():
+            if len(values) != own[state]:
+                raise ModelError(f"{where} gives {len(values)} numbers for {state!r}, which has {own[state]}")
+        return {state: [jnp.asarray(x, self.tree.dtype) for x in values] for state, values in found.items()}
 
 
 def check_delays(model: Model) -> None:

@@ -14,6 +14,7 @@ from jaxmbs.model import ModelError
 from jaxmbs.model.field_rules import RULES
 from jaxmbs.model.fields import declared
 from jaxmbs.model.forces.base import Force
+from jaxmbs.model.forces.sampled_force import SampledForce
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, where
 
@@ -34,6 +35,9 @@ def rates(state: State) -> States:
         given = element.rates(numbers, seen) if own else {}
         for p in own:
             field = p.name.rpartition(".")[2]
+            if field not in given and isinstance(element, SampledForce):  # held; a sample checks that it takes values
+                found[p.name] = (ZERO,) * len(p.pattern)
+                continue
             if field not in given:
                 raise ModelError(f"force {name!r}: {type(element).__name__}.rates gives no rate of its state {field!r}")
             x = given[field]
