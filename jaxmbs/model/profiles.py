@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.spatial.known import ONE
-from jaxmbs.spatial.scalar import Scalar, maximum, minimum, total, where
+from jaxmbs.spatial.known import ONE, ZERO
+from jaxmbs.spatial.scalar import Scalar, maximum, minimum, total, vanishes, where
 
 
 def requirements(p: Mapping[str, Any], over: str = "times", *fields: str) -> Mapping[str, Any]:
@@ -29,6 +29,15 @@ def piecewise_linear(
     for t0, t1, v0, v1, begun, over in zip(times, times[1:], values, values[1:], passed, passed[1:], strict=False):
         part = where(begun, where(over, 1.0, (t - t0) / (t1 - t0)), 0.0)
         result = result + part * (v1 - v0)
+    return result
+
+
+def slope(times: tuple[Scalar, ...], values: tuple[Scalar, ...], passed: tuple[Scalar, ...]) -> Scalar:
+    """The derivative of `piecewise_linear` by t."""
+    result = ZERO
+    for t0, t1, v0, v1, begun, over in zip(times, times[1:], values, values[1:], passed, passed[1:], strict=False):
+        if not vanishes(v1 - v0):
+            result = result + where(begun, where(over, 0.0, (v1 - v0) / (t1 - t0)), 0.0)
     return result
 
 

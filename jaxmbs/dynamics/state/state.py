@@ -25,6 +25,7 @@ class State:
     """A tree at (q, v, t) in a mode; derived quantities are computed when they are first used."""
 
     def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar = 0.0, mode: Mode | None = None):
+        tree = tree if mode is None else tree.beside(mode.sides)
         self.tree, self.q, self.v, self.t, self.mode = tree, _scalars(q), _scalars(v), known(t), mode
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,8 @@ import numpy as np
 
 from jaxmbs.dynamics.state.forest import Forest, Strand, rows_of, strands_of
 from jaxmbs.model import Model, ModelError
+from jaxmbs.model.forces.base import Force
+from jaxmbs.model.mode import Sides
 from jaxmbs.model.structure import Structure, TreeJoint
 from jaxmbs.spatial import IDENTITY, RigidInertia, Transform
 from jaxmbs.spatial.components import components
@@ -74,6 +76,7 @@ class Tree(Forest):
         n = len(self.structure.links)
         if self.structure.flexible:
             unrolled = n
+        self.sides: Sides | None = None  # of the elements' corners, in a run; see `beside`
         # whether the layout is that for loops, even if no block is rolled: blocks in any order, q and v as arrays
         self.rolled = dtype is not None and n > unrolled
         self.blocks = blocks_of(self.structure, unrolled if dtype is not None else n)
@@ -109,11 +112,30 @@ class Tree(Forest):
     def carried(self) -> dict[str, RigidInertia]:
         """{body: inertia in its axes, about its origin} of the mass that force elements add."""
         found: dict[str, RigidInertia] = {}
-        for f in self.structure.forces:
+        for k, f in enumerate(self.structure.forces):
             if f.element.carries:
-                for body, own in f.element.masses(self.values.of(f.name, f.element.numbers)).items():
+                masses = self._held_masses(k) or f.element.masses(self.values.of(f.name, f.element.numbers))
+                for body, own in masses.items():
                     found[body] = found[body] + own if body in found else own
         return found
+
+    def beside(self, sides: Sides | None) -> Tree:
+        """The tree with the masses that force elements add on these sides of their corners."""
+        if sides is None or sides is self.sides:
+            return self
+        other = copy.copy(self)
+        other.sides = sides
+        if all(other._held_masses(k) is None for k in range(len(self.structure.forces))):
+            return self
+        other.links = other._laden()
+        return other
+
+    def _held_masses(self, k: int) -> Mapping[str, RigidInertia] | None:
+        """`Force.masses_on` of an element; None if it does not have them."""
+        f = self.structure.forces[k]
+        if self.sides is None or type(f.element).masses_on is Force.masses_on:
+            return None
+        return f.element.masses_on(self.values.of(f.name, f.element.numbers), self.sides.of(k))
 
     def _laden(self) -> list[Link]:
         """The links with the mass that force elements add."""

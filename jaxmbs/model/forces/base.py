@@ -178,6 +178,10 @@ class Force(Element):
         """{body: inertia in its axes, about its origin} of the mass that the element adds to bodies."""
         return {}
 
+    def masses_on(self, p: Numbers, sides: Sequence[Scalar]) -> Mapping[str, RigidInertia] | None:
+        """`masses` on the given `sides`, so that they are smooth within a step; None if they have no corners."""
+        return None
+
     def spins(self, p: Numbers) -> Mapping[str, Vector3]:
         """{body: angular momentum [N m s] in its axes} of what turns inside the element, beyond that of the masses."""
         return {}

@@ -66,7 +66,7 @@ class Gimbal(Motor):
         return first, second
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
-        """The end of the propellant, and where the rates of the angles leave their limits."""
+        """Those of the motor, and where the rates of the angles leave their limits."""
         most, leave = p["rate_limit"], []
         real = self._followed(p, scene) if scene.sides else (None, None)
         for wanted, rate in zip(self._wanted(p), real, strict=True):
@@ -76,15 +76,12 @@ class Gimbal(Motor):
 
     def _followed(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar]:
         """Rates of both angles."""
-        _, *sides = self.sides(p, scene)
+        sides = self.sides(p, scene)
+        first = len(sides) - len(p["times"]) - 4
         most = p["rate_limit"]
-        pairs = zip(self._wanted(p), (sides[:2], sides[2:4]), strict=True)
+        pairs = zip(self._wanted(p), (sides[first : first + 2], sides[first + 2 : first + 4]), strict=True)
         first, second = (where(rises, most, where(falls, -most, rate)) for rate, (rises, falls) in pairs)
         return first, second
-
-    def _sides_of_motor(self, p: Numbers, scene: Scene) -> tuple[Scalar, ...]:
-        left, _, _, _, _, *passed = self.sides(p, scene)
-        return left, *passed
 
     def rates(self, p: Numbers, scene: Scene) -> Mapping[str, Any]:
         first, second = self._followed(p, scene)
