@@ -93,6 +93,8 @@ def _problem(error: Mapping[str, Any], data: Mapping[str, Any]) -> Problem:
         return Problem(dotted(p for p in parts if p != "[key]"), message)
     if kind == "float_type":
         return Problem(dotted(parts), f"needs one number, got {_shown(value)}")
+    if kind == "model_type":
+        return Problem(dotted(parts), f"needs a table, got {_shown(value)}")
     if kind == "value_error":
         return Problem(dotted(parts), str(context.get("error", error["msg"])))
     return Problem(dotted(parts), f"{error['msg']}; got {_shown(value)}")
