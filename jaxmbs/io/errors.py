@@ -91,12 +91,18 @@ def _problem(error: Mapping[str, Any], data: Mapping[str, Any]) -> Problem:
     if kind == "string_pattern_mismatch":
         message = f"{_shown(value)} is not a name; it must match {context['pattern']}"
         return Problem(dotted(p for p in parts if p != "[key]"), message)
+    if kind == "float_type":
+        return Problem(dotted(parts), f"needs one number, got {_shown(value)}")
+    if kind == "model_type":
+        return Problem(dotted(parts), f"needs a table, got {_shown(value)}")
     if kind == "value_error":
         return Problem(dotted(parts), str(context.get("error", error["msg"])))
     return Problem(dotted(parts), f"{error['msg']}; got {_shown(value)}")
 
 
 def _remedy(key: str, parts: Sequence[str | int], context: Mapping[str, Any]) -> str:
+    if context.get("instead"):
+        return str(context["instead"])
     if parts and key in context["top"]:
         return f'"{key}" is a key of the file\'s top level: write it before the first [table]'
     return choices(key, context["known"], "allowed keys")

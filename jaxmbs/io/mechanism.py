@@ -32,6 +32,7 @@ from jaxmbs.model import ModelError, Part
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor
+from jaxmbs.model.control.sensors import instead_of_rate
 from jaxmbs.model.events import Action, Condition
 from jaxmbs.model.fields import declared
 from jaxmbs.model.forces import Force
@@ -191,19 +192,27 @@ class ConstraintTable(Named):
         mech.add_constraint(self.name, self.build())
 
 
-class SensorTable(Named):
+class Sampled(Named):
+    """A table with a period."""
+
+    @classmethod
+    def instead(cls, key: str, value: Any) -> str | None:
+        return instead_of_rate(key, value)
+
+
+class SensorTable(Sampled):
     def add(self, mech: Mechanism) -> None:
         mech.add_sensor(self.name, self.build())
 
 
-class ControllerTable(Named):
+class ControllerTable(Sampled):
     state: Numbers | None = stated("list of numbers", "its state at the start, an array of one axis", default=None)
 
     def add(self, mech: Mechanism) -> None:
         mech.add_controller(self.name, replace(self.build(), state=self.state and list(self.state)))
 
 
-class FmuTable(Named):
+class FmuTable(Sampled):
     """An FMU of another program as a controller that samples: the file is run, with --trust only."""
 
     file: Annotated[Fmu, PlainValidator(_fmu, json_schema_input_type=str)] = stated(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
@@ -20,6 +21,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from jaxmbs.io.errors import InputError, Problem, choices, close, problems_of
 from jaxmbs.model.field_rules import Kind
+
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*(\.[A-Za-z_][A-Za-z0-9_\-]*)+")
 
 
 class Table(BaseModel):
@@ -41,15 +44,23 @@ class Table(BaseModel):
 
     __init__.__pydantic_base_init__ = True  # pyright: ignore[reportFunctionMemberAccess]  # tables in tables do not call it
 
+    @classmethod
+    def instead(cls, key: str, value: Any) -> str | None:
+        """What to write instead of a key that does not exist, if it is known what is meant."""
+        return None
+
     @model_validator(mode="wrap")
     @classmethod
     def _known_keys(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
         unknown = {k: v for k, v in data.items() if k not in cls.model_fields} if isinstance(data, Mapping) else {}
         if not unknown:
             return validate(data)
-        known = {"known": list(cls.model_fields), "top": cls.top_level}
-        said = {key: f"unknown key; {choices(str(key), cls.model_fields, 'allowed keys')}" for key in unknown}
-        found = [_error("unknown_key", said[key], (key,), value, known) for key, value in unknown.items()]
+        found = []
+        for key, value in unknown.items():
+            remedy = cls.instead(str(key), value)
+            context = {"known": list(cls.model_fields), "top": cls.top_level, "instead": remedy}
+            said = f"unknown key; {remedy or choices(str(key), cls.model_fields, 'allowed keys')}"
+            found.append(_error("unknown_key", said, (key,), value, context))
         try:  # all other faults are reported at the same time
             validate({k: v for k, v in data.items() if k not in unknown})
         except ValidationError as error:
@@ -136,6 +147,25 @@ def _instant(value: Any) -> float | str:
     )
 
 
+def _listed(value: Any) -> tuple[Any, ...]:
+    """A single name stands for a list of one."""
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)) or not names:
+        raise ValueError(f"needs a name or a list of names, got {value!r}")
+    return tuple(names)
+
+
+def _some(item: Any) -> Any:
+    """What a file may have for names: one, or a list."""
+    return item | Annotated[list[item], Field(min_length=1)]
+
+
+def _parameter(value: Any) -> str:
+    if not isinstance(value, str) or not _PARAMETER.fullmatch(value):
+        raise ValueError(f'needs the name of a parameter, ELEMENT.FIELD, such as "wheel.torque", got {value!r}')
+    return value
+
+
 def _matrix(value: Any) -> tuple[tuple[float, ...], ...]:
     if not isinstance(value, (list, tuple)) or not value:
         raise ValueError(f"needs a square matrix as a list of rows, got {value!r}")
@@ -159,7 +189,7 @@ def _function(value: Any, info: ValidationInfo) -> Any:
 
 
 Name = Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z_][A-Za-z0-9_\-]*$")]
-Parameter = Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z_][A-Za-z0-9_\-]*(\.[A-Za-z_][A-Za-z0-9_\-]*)+$")]
+Parameter = Annotated[str, BeforeValidator(_parameter), Field(min_length=1, pattern=f"^{_PARAMETER.pattern}$")]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
@@ -170,8 +200,8 @@ NumberOrList = Annotated[float | tuple[float, ...], BeforeValidator(_scalar_or_l
 Matrix = Annotated[tuple[tuple[float, ...], ...], BeforeValidator(_matrix)]
 Inertia = Annotated[Any, BeforeValidator(_inertia)]
 Rotation = Annotated[Any, BeforeValidator(_rotation)]
-Names = Annotated[tuple[Name, ...], Field(min_length=1)]
-Parameters = Annotated[tuple[Parameter, ...], Field(min_length=1)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_listed, json_schema_input_type=_some(Name))]
+Parameters = Annotated[tuple[Parameter, ...], BeforeValidator(_listed, json_schema_input_type=_some(Parameter))]
 Points = Annotated[Any, BeforeValidator(_points)]
 Instant = Annotated[float | str, BeforeValidator(_instant)]
 Flag = Annotated[bool, Field(strict=True)]

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.spatial import Matrix3, Symmetric3, Vector3, from_quaternion
@@ -247,6 +249,12 @@ def _refused_rows(kind: Kind, x: np.ndarray) -> np.ndarray:
 
 def _as_numbers(value: Any, where: str) -> np.ndarray:
     try:
-        return np.asarray(value, float)
+        x = np.asarray(value, float)
+        if isinstance(value, (int, float, np.ndarray)) or np.asarray(value).dtype.kind not in "SU":
+            return x
     except (TypeError, ValueError):
-        raise ModelError(f"{where}: {value!r} is not a number or an array of numbers") from None
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree_util.tree_leaves(value)):
+            raise ModelError(
+                f"{where} is traced; build with a plain number, and pass the traced one to mbs.set"
+            ) from None
+    raise ModelError(f"{where}: {value!r} is not a number or an array of numbers")

@@ -9,16 +9,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from typing import Any, Self, TypeVar, dataclass_transform
 
+import jax
 import numpy as np
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.field_rules import Kind, checked
 
 C = TypeVar("C", bound=type)
+_PLACES = (Kind.AXIS, Kind.PLACE)
 STATES = (Kind.NUMBER, Kind.NOT_NEGATIVE, Kind.POSITIVE, Kind.VECTOR, Kind.NOT_NEGATIVE_VECTOR, Kind.LIST)
 
 
@@ -139,14 +141,21 @@ class Element:
         """
         return {}
 
+    def unchecked(self, traced: Collection[str]) -> str | None:
+        """The remedy if one of these numbers must not be traced, because it has one value that is possible and nothing could
+        check it; None if all of them may be. traced: paths of numbers."""
+        return None
+
 
 def _without_numbers(x: Any) -> Any:
     fields = declared(type(x))
     empty: dict[str, Any] = {d.name: None for d in fields if d.kind.is_number}
     parts = {d.name: _without_numbers(getattr(x, d.name)) for d in fields if d.kind is Kind.PART}
     parts |= {d.name: tuple(_named(getattr(x, d.name))) for d in fields if d.kind is Kind.NUMBERS}
-    places = {d.name: getattr(x, d.name) for d in fields if d.kind in (Kind.AXIS, Kind.PLACE)}
-    fixed = {name: _fixed(value) for name, value in places.items() if isinstance(value, (np.ndarray, list))}
+    places = {d.name: getattr(x, d.name) for d in fields if d.kind in _PLACES}
+    fixed = {
+        name: _fixed(value) for name, value in places.items() if isinstance(value, list) or hasattr(value, "dtype")
+    }
     return dataclasses.replace(x, **empty, **parts, **fixed)
 
 
@@ -208,12 +217,25 @@ def check_words(element: Any, prefix: str = "") -> None:
             raise ModelError(f"{prefix}{d.name} is {value!r}; pass one of {', '.join(map(repr, d.choices))}")
 
 
+def check_places(element: Any, where: str = "") -> None:
+    """Raise ModelError for an axis or a place of the element that is not 3 numbers, or for an axis that is zero. where:
+    beginning of the message."""
+    for d in declared(type(element)):
+        value = getattr(element, d.name)
+        if d.kind in _PLACES and not (value is None and d.default is None):
+            x = checked(Kind.VECTOR, value, f"{where}{d.name}")
+            if d.kind is Kind.AXIS and not np.any(x):
+                raise ModelError(f"{where}{d.name}: {value!r} has no direction; pass one of any length but zero")
+
+
 def check_together(element: Element, p: Mapping[str, np.ndarray]) -> None:
     """Check what the element requires of its numbers in combination. p: arrays by path, with any leading axes.
 
     Raises ModelError with the remedy and, in a batch, the index of the first instance that is refused.
     """
-    for remedy, holds in element.requirements(p).items():
+    with jax.ensure_compile_time_eval():  # plain numbers stay plain ones inside of jax.jit
+        required = {remedy: np.asarray(holds) for remedy, holds in element.requirements(p).items()}
+    for remedy, holds in required.items():
         if not np.all(holds):
             row = f"instance {int(np.flatnonzero(~holds)[0])}: " if np.ndim(holds) else ""
             raise ModelError(f"{row}{remedy}")

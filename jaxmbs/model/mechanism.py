@@ -11,11 +11,12 @@ import numpy as np
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor
+from jaxmbs.model.control.commands import written
 from jaxmbs.model.control.controller import WAITING
 from jaxmbs.model.control.sensors import HELD
-from jaxmbs.model.errors import ModelError, unknown
+from jaxmbs.model.errors import ModelError
 from jaxmbs.model.events import Action, Arming, Condition
-from jaxmbs.model.fields import STATES, Declared, Element, check_together, check_words, numbers_of
+from jaxmbs.model.fields import Declared, Element, check_places, check_together, check_words, numbers_of
 from jaxmbs.model.flexible_bodies import Part
 from jaxmbs.model.flexible_bodies.elements import flexible_body
 from jaxmbs.model.floating import warn_of_floating
@@ -44,6 +45,7 @@ from jaxmbs.model.structure import (
     Structure,
     TreeJoint,
 )  # fmt: skip
+from jaxmbs.model.taken import check_taken
 from jaxmbs.model.visuals import Visual, visuals_of
 
 E = TypeVar("E", bound=Element)
@@ -200,6 +202,7 @@ class Mechanism:
         if not isinstance(element, Force):
             hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
             raise ModelError(f"{where}: {element!r} is not a force element{hint}")
+        check_places(element, f"{where}: ")
         self._parts.forces[name] = self._take(element.added(self, name), "force", name)
 
     def set_environment(
@@ -370,11 +373,12 @@ class Mechanism:
         states = {name: len(c) for name, (d, c) in self._numbers.items() if d.is_state}
         parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals, states)
         forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
-        written = self._written()
+        numbers_of_all = {name: d for name, (d, _) in self._numbers.items()}
+        set_by_controllers = written(parts.controllers, parts.forces, numbers_of_all)
         every = {**self._in_order(links), **self._waiting(), **self._readings()}
         parameters = tuple(
             Parameter(name, d.kind, d.unit, (None,) * len(c), True)
-            if d.is_state or name in written
+            if d.is_state or name in set_by_controllers
             else Parameter(name, d.kind, d.unit, pattern_of(d.kind, c))
             for name, (d, c) in every.items()
         )
@@ -394,6 +398,7 @@ class Mechanism:
             controllers=tuple(ControllerElement(name, x) for name, x in parts.controllers.items()),
         )  # fmt: skip
         model = Model(read_only(numbers), {}, structure)
+        check_taken(model)
         try:
             check_moves_mass(model)
         except ModelError:
@@ -415,24 +420,6 @@ class Mechanism:
         names += [f"{link.body}.{path}" for link in links for path in Body().numbers]
         names += [f"{link.name}.{path}" for link in links for path in (*link.joint.numbers, *Hinge("", "").numbers)]
         return {name: rest.pop(name) for name in names} | rest
-
-    def _written(self) -> set[str]:
-        """The parameters that controllers write: numbers of force elements, each written by one controller."""
-        found: dict[str, str] = {}
-        for owner, controller in self._parts.controllers.items():
-            for name in controller.writes:
-                where = f"controller {owner!r}: writes"
-                numbers = {n: d for n, (d, _) in self._numbers.items() if n.partition(".")[0] in self._parts.forces}
-                if name not in numbers:
-                    raise unknown("parameter of a force element", name, numbers, where)
-                if numbers[name].kind not in STATES or numbers[name].is_state:
-                    raise ModelError(f"{where}: {name!r} is a {numbers[name].kind}, which a controller cannot set")
-                if name in found:
-                    raise ModelError(
-                        f"{where}: {name!r} is written by {found[name]!r} as well; let one controller write it"
-                    )
-                found[name] = owner
-        return set(found)
 
     def _waiting(self) -> dict[str, tuple[Declared, list[float]]]:
         """The commands that have been given and wait for their delay (at first none), as a state of each controller that has

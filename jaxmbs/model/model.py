@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from jaxmbs.model.parameters import Parameter, Values, concrete_components, fits
 from jaxmbs.model.redundancy import with_rows_for
 from jaxmbs.model.shapes import Float
 from jaxmbs.model.structure import WORLD, Structure
+from jaxmbs.model.taken import check_taken
 
 
 @jax.tree_util.register_dataclass
@@ -355,16 +356,20 @@ def _array(value: Any) -> jax.Array:
     return value if isinstance(value, jax.Array) else jnp.asarray(value, float)
 
 
-def _check_elements(model: Model, changed: Iterable[str], where: str) -> None:
+def _check_elements(model: Model, changed: Collection[str], where: str) -> None:
     """Check what elements require of their numbers in combination, if some have changed and none of them is traced."""
     demanding = model.structure.demanding
     for name, element in dict.fromkeys(demanding[n] for n in changed if n in demanding):
         found = {path: get(model, f"{name}.{path}") for path in element.numbers}
-        if not any(is_traced(x) for x in found.values()):
+        traced = {path for path, x in found.items() if is_traced(x)}
+        if remedy := element.unchecked([path for path in traced if f"{name}.{path}" in changed]):
+            raise ModelError(f"{where} {name!r}: {remedy}")
+        if not traced:
             try:
                 check_together(element, {path: np.asarray(x, float) for path, x in found.items()})
             except ModelError as error:
                 raise ModelError(f"{where} {name!r}: {error}") from None
+    check_taken(model, changed, f"{where}: ")
 
 
 def _with_components(model: Model, concrete: Mapping[str, list[float]], loosened: Iterable[str] = ()) -> Model:

@@ -5,7 +5,7 @@ has a `unit`. A wrong key, name, number or unit is an error that names its path 
 
     criteria = ["clearance > 0.02 m"]   before the first [table], like `modules`
     [mechanism]                         and [[mechanism.bodies]], .joints, .loops, .forces, .constraints
-    [initial.JOINT]                     state at t = 0
+    [initial.JOINT]                     state at t = 0: q, and v or world_velocity = {angular = [...], linear = [...]}
     [dispersions."TARGET"]              TARGET: a parameter ("stage.mass", "pusher_1.delay", "gravity", ...) or
                                         an initial value ("initial.JOINT.q", ".v"; of a Free joint ".q.position",
                                         ".q.attitude", ".v.angular", ".v.linear"). Any other name needs

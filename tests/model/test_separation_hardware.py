@@ -150,7 +150,7 @@ def test_the_file_belongs_to_the_study(tmp_path):
     [
         ('column = "force"', 'column = "forces"', r'mechanism\.forces\[1\]\.forces: "plug\.csv" has no column "forces"'),
         ("factor = 0.001", "scale = 0.001", r"extensions\.scale: unknown key .*; allowed keys: file, column, factor"),
-        ("factor = 0.001", 'factor = "mm"', r"extensions\.factor: .*a valid number"),
+        ("factor = 0.001", 'factor = "mm"', r"extensions\.factor: needs one number, got 'mm'"),
         ('column = "force"', "column = 2", r"forces\.column: .*a valid string"),
         ('forces = { file = "plug.csv"', 'forces = { file = "plag.csv"', "cannot be read from the folder of the file"),
         ('forces = { file = "plug.csv"', 'forces = { file = "../plug.csv"', "forces.file: .* is not a bare file name"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.elements import Kind, Sensor, element, field
 
 
 def cart(controller, sensors=(), extra=()):
@@ -230,13 +231,50 @@ def test_a_controller_that_takes_a_key():
     [
         (mbs.Controller(law, 0.1, writes="push.force"), "push.force"),
         (mbs.Controller(law, 0.1, writes="cart.mass"), "parameter of a force element"),
-        (mbs.Controller(law, 0.1, writes="push.direction"), "a controller cannot set"),
+        (
+            mbs.Controller(law, 0.1, writes="push.direction"),
+            "a controller cannot set; write a parameter, such as 'push.thr",
+        ),
+        (mbs.Controller(law, 0.1, writes="push"), "'push' is an element, which has several numbers; .* 'push.thrust'"),
+        (mbs.Controller(law, 0.1, writes="law.delay"), "'law.delay' belongs to the controller itself"),
+        (
+            mbs.Controller(law, 0.1, writes="law.state", state=[0.0]),
+            r"itself, whose state is what fn returns, \(state, com",
+        ),
         (mbs.Controller(law, 0.1, reads="imu"), "imu"),
     ],
 )
 def test_what_cannot_be_written_or_read(controller, said):
     with pytest.raises(mbs.ModelError, match=said):
         cart(controller)
+
+
+def test_a_state_of_an_element_cannot_be_written():
+    mech = mbs.library.double_pendulum()
+    mech.add_force("motor", mbs.Motor("lower", thrust=1.0, propellant=0.1))
+    mech.add_controller("law", mbs.Controller(law, 0.1, writes="motor.propellant"))
+    with pytest.raises(
+        mbs.ModelError, match=r"'law': writes: 'motor\.propellant' is a state, .* such as 'motor.thrust'"
+    ):
+        mech.build()
+
+
+@pytest.mark.parametrize("name", ["rate", "frequency", "hz", "sample_rate"])
+def test_a_period_is_meant(name):
+    with pytest.raises(mbs.ModelError, match=f"Controller: there is no {name}; .* period = 0.01"):
+        mbs.Controller(law, writes="push.thrust", **{name: 100})  # pyright: ignore[reportCallIssue, reportArgumentType]
+    with pytest.raises(mbs.ModelError, match=f"Imu: there is no {name}; .* period = 0.01"):
+        mbs.Imu("cart", **{name: 100})
+
+
+def test_a_sensor_of_the_users_may_have_a_rate():
+    @element
+    class Wobble(Sensor):
+        rate: float = field(Kind.NUMBER, "Hz", "of its wobble", default=1.0)
+
+    assert Wobble(rate=3.0).rate == 3.0
+    with pytest.raises(mbs.ModelError, match="there is no hz"):
+        Wobble(hz=3.0)  # pyright: ignore[reportCallIssue]
 
 
 def test_bad_controllers():
@@ -288,7 +326,22 @@ state = [0.5]
 """,
         encoding="utf-8",
     )
+    text = (tmp_path / "cart.toml").read_text(encoding="utf-8")
+    for old, new, said in (
+        ("period = 0.1", "rate = 100", r"controllers\[0\]\.rate: unknown key .*, period = 0.01"),
+        ('writes = ["push.thrust"]', 'writes = "push"', r'controllers\[0\]\.writes\[0\]: .*"wheel.torque", got .push.'),
+        ('writes = ["push.thrust"]', "writes = []", r"controllers\[0\]\.writes: needs a name or a list of names, got "),
+        ('writes = ["push.thrust"]', 'writes = "law.state"', "'law': writes: 'law.state' belongs to the controller"),
+        ("delay = 0.01", "delay = [0.01]", r"controllers\[0\]\.delay: needs one number, got \[0.01\]"),
+        ("resolution = 0.01", "rate = 50.0", r"sensors\[0\]\.rate: unknown key .*, period = 0.02"),
+    ):
+        (tmp_path / "bad.toml").write_text(text.replace(old, new), encoding="utf-8")
+        with pytest.raises(mbs.ModelError, match=said):
+            mbs.load(tmp_path / "bad.toml", trust=True)
     model = mbs.load(tmp_path / "cart.toml", trust=True)
+    single = text.replace('["push.thrust"]', '"push.thrust"').replace('["encoder"]', '"encoder"')
+    (tmp_path / "single.toml").write_text(single, encoding="utf-8")
+    assert mbs.load(tmp_path / "single.toml", trust=True) == model
     assert mbs.get(model, "law.state").tolist() == [0.5] and mbs.get(model, "law.delay") == 0.01
     (tmp_path / "again").mkdir()
     mbs.save(model, tmp_path / "again" / "cart.toml", modules=[tmp_path / "laws.py"])

@@ -99,6 +99,60 @@ def test_what_cannot_be():
         mbs.set(balanced, {"wheel.static_imbalance": 1e-3})
 
 
+@pytest.mark.parametrize(
+    ("wheel", "said"),
+    [
+        ({"inertia": 6.0, "axis": (0, 0, 1)}, "body 'bus' has less inertia than 'wheel', .*: -1 kg m2"),
+        ({"inertia": 6.0, "axis": (0, 0, 1), "static_imbalance": STATIC}, "body 'bus' has less inertia than 'wheel'"),
+        ({"mass": 101.0, "static_imbalance": STATIC}, "has a mass of 100 kg, but 'wheel', which belongs to it, 101 kg"),
+        ({"mass": 50.0, "point": (2.0, 0, 0), "static_imbalance": STATIC}, "body 'bus' has less inertia than 'wheel'"),
+        ({"mass": 1.0, "static_imbalance": 0.2}, "'wheel': static_imbalance: the centre of mass is farther"),
+        ({"axis": 1.0, "static_imbalance": STATIC}, "force 'wheel': axis: 1.0 .*; pass 3 numbers"),
+        ({"axis": (0, 0, 0), "static_imbalance": STATIC}, r"force 'wheel': axis: .* has no direction"),
+        ({"point": 1.0, "static_imbalance": STATIC}, "force 'wheel': point: 1.0 .*; pass 3 numbers"),
+        ({"static_imbalance": "1e-3"}, "force 'wheel': static_imbalance: '1e-3' is not a number"),
+    ],
+)
+def test_a_wheel_is_a_part_of_its_body(wheel, said):
+    """Without the wheel something must be left of the body: a plain difference of its inertias."""
+    with pytest.raises(mbs.ModelError, match=said):
+        satellite(mbs.Free(), **wheel)
+
+
+def test_bodies_and_wheels_that_are_set():
+    model = satellite(mbs.Free(), axis=(0, 0, 1))
+    assert mbs.get(mbs.set(model, {"wheel.inertia": 4.9}), "wheel.inertia") == 4.9
+    for values in ({"wheel.inertia": 5.1}, {"bus.inertia": (0.1, 0.1, 0.009)}):
+        with pytest.raises(mbs.ModelError, match="set: body 'bus' has less inertia than 'wheel'"):
+            mbs.set(model, values)
+    both = mbs.set(model, {"wheel.inertia": 5.1, "bus.inertia": (10.0, 12.0, 6.0)})
+    assert mbs.get(both, "wheel.inertia") == 5.1
+
+
+def test_a_wheel_on_a_point_mass():
+    """It has no inertia of its own from which something could be taken, and moves along with its arm."""
+    mech = mbs.library.double_pendulum()
+    still = mbs.mass_matrix(mech.build(), [0.1, 0.2])
+    mech.add_force("wheel", mbs.ReactionWheel("upper", axis=(0, 1, 0), inertia=0.3))
+    np.testing.assert_allclose(mbs.mass_matrix(mech.build(), [0.1, 0.2]), still - np.diag([0.3, 0.0]), rtol=1e-14)
+
+
+def test_two_wheels_and_a_rotor_share_what_the_body_has():
+    mech = mbs.library.double_pendulum()
+    mech.add_body("disc", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    mech.add_joint("pin", mbs.Revolute((0, 1, 0)), "lower", "disc")
+    for name in ("one", "two"):
+        mech.add_force(name, mbs.ReactionWheel("disc", inertia=0.06))
+    with pytest.raises(mbs.ModelError, match="body 'disc' has less inertia than 'one' and 'two'"):
+        mech.build()
+    mech = mbs.library.double_pendulum()
+    mech.add_body("disc", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    mech.add_joint("pin", mbs.Revolute((0, 1, 0)), "lower", "disc")
+    mech.add_force("motor", mbs.Rotor("disc", axis=(0, 1, 0), inertia=0.2, joint="pin"))
+    with pytest.raises(mbs.ModelError, match="body 'disc' has less inertia than 'motor'"):
+        mech.build()
+
+
 def test_a_file(tmp_path):
     model = satellite(mbs.Free(), static_imbalance=STATIC, dynamic_imbalance=DYNAMIC)
     mbs.save(model, tmp_path / "satellite.toml")

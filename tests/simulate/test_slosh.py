@@ -319,6 +319,9 @@ def test_a_pendulum_keeps_its_level(tmp_path):
             mbs.set(model, changed)
     with pytest.raises(mbs.ModelError, match="'tank': flow: the pendulum's hinge"):
         pendulum(flow=1.0)
+    for fails in (lambda x: pendulum(flow=x).numbers, lambda x: mbs.set(pendulum(), {"tank.flow": x}).overrides):
+        with pytest.raises(mbs.ModelError, match="'tank': flow: the pendulum's hinge"):
+            jax.eval_shape(fails, 0.0)
     with pytest.raises(mbs.ModelError, match="'tank': the pendulums of a rectangle"):
         rectangle(model="pendulum")
 
@@ -358,12 +361,18 @@ def test_a_file(tmp_path):
         np.testing.assert_allclose(mbs.mass_matrix(other, [0.1, 0.2]), mbs.mass_matrix(model, [0.1, 0.2]), rtol=1e-13)
 
 
+@pytest.mark.parametrize(("key", "value"), [("axis", 1.0), ("along", 1.0), ("point", [1.0]), ("axis", (0, 0))])
+def test_a_place_or_an_axis_that_is_none(key, value):
+    with pytest.raises(mbs.ModelError, match=f"force 'tank': {key}: .*; pass 3 numbers"):
+        tank(**{key: value})
+
+
 def test_a_tank_takes_arrays():
     built = []
-    for vector in (tuple, np.array, list):
+    for vector in (tuple, np.array, list, jnp.array):
         mech = mbs.Mechanism("tank")
         mech.add_body("stage", mass=100.0, inertia=(50.0, 50.0, 20.0))
         mech.add_joint("stand", mbs.Fixed(), "world", "stage")
         mech.add_force("tank", mbs.Slosh("stage", point=vector((0.0, 0.1, 0.0)), axis=vector((0.0, 0.0, 1.0))))
         built.append(mech.build())
-    assert len({model.structure for model in built}) == 1 and built[0] == built[1] == built[2]
+    assert len({model.structure for model in built}) == 1 and all(model == built[0] for model in built)

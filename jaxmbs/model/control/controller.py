@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model.control.needs import needs_of
-from jaxmbs.model.control.sensors import Sensor, seconds
+from jaxmbs.model.control.sensors import Sensor, refuse_rate, seconds
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared, element, field, state
@@ -107,6 +107,10 @@ class Controller(WithParameters):
     writes: str | Sequence[str] = field(
         Kind.PARAMETERS, "", "the parameters of force elements that it sets", default=(), kw_only=True
     )
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        refuse_rate(cls, given)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         check_arguments(self.fn, "Controller: fn", ORDER if self.takes_key else ORDER[:-1])

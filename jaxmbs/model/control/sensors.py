@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +16,7 @@ from jaxmbs.spatial import Matrix3, Vector3, to_quaternion, unit_quaternion
 from jaxmbs.spatial.scalar import Scalar
 
 Numbers = Mapping[str, Any]
+_RATES = ("rate", "sample_rate", "sampling_rate", "frequency", "sampling_frequency", "hz")
 
 
 class Motion(Protocol):
@@ -62,6 +63,21 @@ def seconds(given: Any, what: str) -> float:
     return float(given)
 
 
+def instead_of_rate(name: str, value: Any) -> str | None:
+    """What to pass instead of a sampling rate [Hz], if the name of a field that does not exist means one."""
+    if name.lower() not in _RATES:
+        return None
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and 0 < value < np.inf
+    return f"give the seconds from one sample to the next, period = {f'{1 / value:g}' if number else '0.01'}"
+
+
+def refuse_rate(cls: type, given: Mapping[str, Any]) -> None:
+    """Raise ModelError if a sampling rate is given to a class that has a period."""
+    for name in given.keys() - {d.name for d in declared(cls)}:
+        if instead := instead_of_rate(name, given[name]):
+            raise ModelError(f"{cls.__name__}: there is no {name}; {instead}")
+
+
 @element
 class Sensor(Element):
     """Base of the sensors. A sensor declares its fields and defines `reading`.
@@ -82,6 +98,10 @@ class Sensor(Element):
     offset: Number = field(
         Kind.NUMBER, "s", "time of its first measurement, if it has a period", default=0.0, kw_only=True
     )
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        refuse_rate(cls, given)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         if self.period is not None:

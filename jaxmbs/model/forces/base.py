@@ -128,6 +128,7 @@ class Force(Element):
     in_air: ClassVar[bool] = False  # takes the air at the point `reference` of its body
     role: ClassVar[str] = ""  # what it is in the environment: "atmosphere", "wind", "planet"
     source: ClassVar[bool] = False  # its power without potential comes from outside and is no loss
+    takes: ClassVar[bool] = False  # has mass or inertia that belongs to that of the first body it names
     freedoms: ClassVar[int | None] = None  # degrees of freedom that its joint must have; None: at least one
     trials: ClassVar[int] = 0  # trial steps that a run reserves for locating each of its corners
 

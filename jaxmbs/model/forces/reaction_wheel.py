@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
-from jaxmbs.model.fields import declared, element, field, state
+from jaxmbs.model.fields import check_places, declared, element, field, state
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.parameters import is_traced
@@ -27,6 +27,7 @@ class Wheel(Force):
     """Base of the flywheels on a body, driven by a motor between the two."""
 
     source: ClassVar[bool] = True
+    takes: ClassVar[bool] = True
     body: str = field(Kind.BODY, "", "body that carries it")
     axis: Vector = field(Kind.DIRECTION, "", "its axis, in body axes", default=(0.0, 0.0, 1.0))
     inertia: Number = field(Kind.POSITIVE, "kg m2", "its moment of inertia about the axis", default=0.01)
@@ -86,8 +87,9 @@ class ReactionWheel(Wheel):
                 f'force {name!r}: an imbalanced wheel turns on the joint "{name}_spin"; leave momentum out, and give the '
                 "speed of this joint at the start of a run"
             )
-        own = {d.name: getattr(self, d.name) for d in declared(Wheel)}
-        return ImbalancedWheel(**own).added(mech, name)
+        made = ImbalancedWheel(**{d.name: getattr(self, d.name) for d in declared(Wheel)})
+        check_places(made, f"force {name!r}: ")
+        return made.added(mech, name)
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
         balanced = (p["static_imbalance"] == 0) & (p["dynamic_imbalance"] == 0)
@@ -156,6 +158,10 @@ class ImbalancedWheel(Wheel):
         place = Pose(self.point).turned_to(self.axis)
         mech.add_joint(spin, Revolute((0, 0, 1)), self.body, rotor, parent_pose=place)
         return replace(self, rotor=rotor, spin=spin)
+
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        far = "static_imbalance: the centre of mass is farther from the axis than the inertia allows; pass at most sqrt(mass"
+        return {f"{far} inertia)": p["static_imbalance"] ** 2 <= p["mass"] * p["inertia"]}
 
     def masses(self, p: Numbers) -> Mapping[str, RigidInertia]:
         assert self.rotor is not None  # once it is part of a mechanism

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
@@ -58,6 +58,7 @@ class Rotor(Force):
 class GearedRotor(Force):
     """The inertia of a Rotor in a mechanism: the part about the axis belongs to a body of its own."""
 
+    takes: ClassVar[bool] = True
     body: str = field(Kind.BODY, "", "body that carries it")
     axis: Vector = field(Kind.AXIS, "", "its axis, in body axes", default=(0.0, 0.0, 1.0))
     inertia: Number = field(Kind.POSITIVE, "kg m2", "its moment of inertia about the axis", default=1e-3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -15,6 +15,7 @@ from jaxmbs.model.fields import element, field, state
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.forces.motor import LOCATED
 from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
 from jaxmbs.spatial.known import ZERO
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from jaxmbs.model.mechanism import Mechanism
 
 ROOT = 1.841183781340659  # first zero of the derivative of the Bessel function J1
+FLOWS = "flow: the pendulum's hinge does not follow the level; leave the flow at 0, or use model='spring'"
 
 
 class Mode(NamedTuple):
@@ -122,6 +124,8 @@ class Slosh(Force):
             return self
         if self.model == "pendulum" and self.shape == "rectangle":
             raise ModelError(f"force {name!r}: the pendulums of a rectangle hang at two heights; use model='spring'")
+        if self.model == "pendulum" and is_traced(self.flow):
+            raise ModelError(f"force {name!r}: {FLOWS}")
         between, liquid = f"{name}_between", f"{name}_liquid"
         mech.add_body(between, 0.0)
         mech.add_body(liquid, 0.0)
@@ -242,16 +246,18 @@ class Slosh(Force):
         if self.hinge is not None:
             off = self._hinge_height(p) - float(np.linalg.norm(np.asarray(self.hinge) - np.asarray(self.point)))
             moved = "the pendulum's hinge belongs to the radius, height and fill with which the tank was added"
-            flows = "flow: the pendulum's hinge does not follow the level; leave the flow at 0, or use model='spring'"
             return {
                 **full,
                 f"{moved}; build another mechanism": abs(off) <= 1e-5 * self._hinge_height(p),
-                flows: p["flow"] <= 0,
+                FLOWS: p["flow"] <= 0,
             }
         if self.shape != "rectangle":
             return full
         longer = "side_x must not be shorter than side_y; exchange them, and turn tank_x by `along`"
         return {**full, longer: p["side_x"] >= p["side_y"]}
+
+    def unchecked(self, traced: Collection[str]) -> str | None:
+        return FLOWS if self.hinge is not None and "flow" in traced else None
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
         """The end of the outflow. As for the propellant of a Motor, what remains by rounding makes no second corner."""

@@ -1,7 +1,7 @@
 """Checks of a study's parts against its mechanism: each returns the checked part, if there is one, or raises InputError
 with every problem.
 
-`jaxmbs.simulate`, which is slow to import, is imported only by the checks that need it.
+`jaxmbs.simulate` and `jaxmbs.dynamics`, which are slow to import, are imported only by the checks that need them.
 """
 
 from __future__ import annotations
@@ -93,8 +93,10 @@ def short(file: Any) -> None:
 def initial_state(
     tables: Mapping[str, InitialTable], model: Model, joints: Mapping[str, Joint]
 ) -> tuple[np.ndarray, np.ndarray]:
+    """q0 (nq,) and v0 (nv,) from the tables [initial.JOINT]."""
     q = np.array([c for link in model.structure.links for c in link.joint.neutral()], float)
     v, problems = np.zeros(model.nv), []
+    in_world: dict[str, np.ndarray] = {}
     for joint, table in tables.items():
         if joint not in joints:
             message = f'there is no joint "{joint}"; {choices(joint, joints, "joints")}'
@@ -117,6 +119,19 @@ def initial_state(
         if first is not None and not np.any(q[start + first : start + first + 4]):
             message = "the quaternion qw, qx, qy, qz is zero; for no rotation write 1, 0, 0, 0"
             problems.append(Problem(dotted(("initial", joint, "q")), message))
+        if table.world_velocity is not None:
+            in_world[joint] = np.array([*table.world_velocity.angular, *table.world_velocity.linear])
+            if table.v is not None:
+                message = "v says the same in the joint's coordinates; leave one of the two out"
+                problems.append(Problem(dotted(("initial", joint, "world_velocity")), message))
+    if in_world and not problems:
+        from jaxmbs.study.problem.world_velocities import rates_for
+
+        v, refused = rates_for(model, q, v, in_world)
+        for joint, missed in refused.items():
+            said = f"the joint does not allow this motion of its child; the nearest differs by {missed:.3g}; give v: "
+            message = said + _layout(joints[joint], joints[joint].speeds())
+            problems.append(Problem(dotted(("initial", joint, "world_velocity")), message))
     if problems:
         raise InputError(problems)
     return q, v

@@ -9,7 +9,7 @@ from pydantic import Field, create_model
 
 from jaxmbs.io.generated import Classes, any_of
 from jaxmbs.io.mechanism import mechanism_table
-from jaxmbs.io.tables import Numbers, Positive, Table, stated
+from jaxmbs.io.tables import Numbers, Positive, Table, Vector, stated
 from jaxmbs.study.distributions.tables import any_distribution
 from jaxmbs.study.outputs import Output
 from jaxmbs.study.problem.evidence import EvidenceTable
@@ -19,11 +19,21 @@ DispersionName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]*$")]
 OutputName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
+class WorldVelocityTable(Table):
+    """Velocity of a body in world axes."""
+
+    angular: Vector = stated("3 numbers", "angular velocity", unit="rad/s", default=(0.0, 0.0, 0.0))
+    linear: Vector = stated("3 numbers", "velocity of the origin of its frame", unit="m/s", default=(0.0, 0.0, 0.0))
+
+
 class InitialTable(Table):
     """State of one joint at t = 0."""
 
     q: Numbers | None = stated("list of numbers", "coordinates; neutral by default", default=None)
     v: Numbers | None = stated("list of numbers", "rates; at rest by default", default=None)
+    world_velocity: WorldVelocityTable | None = stated(
+        "table", "in place of v: velocity of the joint's child in world axes", default=None
+    )
 
 
 class SimulationTable(Table):
