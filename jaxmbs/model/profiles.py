@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.fields import Element
+from jaxmbs.model.given import shape_of
 from jaxmbs.spatial.known import ONE, ZERO
 from jaxmbs.spatial.scalar import Scalar, maximum, minimum, total, vanishes, where
 
@@ -18,6 +20,22 @@ def requirements(p: Mapping[str, Any], over: str = "times", *fields: str) -> Map
         if p[name].shape[-1] != n:
             raise ModelError(f"{name} has {p[name].shape[-1]} numbers, {over} has {n}; give them the same number")
     return {f"{over}: the numbers must increase": (p[over][..., 1:] > p[over][..., :-1]).all(-1)}
+
+
+def divide(element: Element, table: str, fields: tuple[str, ...]) -> bool:
+    """If the field `table` has rows in place of numbers, give their columns to `fields`, and return True. Raises ModelError
+    if rows have another length, or if one of the fields is given as well."""
+    rows, kind = getattr(element, table), type(element)
+    if len(shape_of(rows)) < 2:
+        return False
+    where, asked = f"{kind.__name__}: {table}", f"({', '.join(fields)})"
+    if shape_of(rows)[1:] != (len(fields),):
+        raise ModelError(f"{where} is a table of shape {shape_of(rows)}; each of its rows must be {asked}")
+    if twice := [name for name in fields if name != table and getattr(element, name) is not getattr(kind, name)]:
+        raise ModelError(f"{where} is a table with rows {asked}; leave out {' and '.join(twice)}")
+    for k, name in enumerate(fields):
+        object.__setattr__(element, name, tuple(row[k] for row in rows))
+    return True
 
 
 def piecewise_linear(

@@ -99,14 +99,14 @@ def test_a_gimbal_turns_the_thrust():
     direction = [np.sin(0.1) * tilted[2], tilted[1], np.cos(0.1) * tilted[2]]  # then 0.1 rad about y
     v0 = np.array([0.1, 0.2, -0.3, 1.0, 0.0, 2.0])
     q0 = np.array([0, 0, 0, 0.9, 0.3, -0.1, 0.2])
-    motor = mbs.Motor("stage", **given, direction=direction)
+    motor = mbs.Motor("stage", **given, axis=direction)
     found, want = (mbs.forward_dynamics(stage(m), q0, v0) for m in (engine, motor))
     assert relative(found, want) < 1e-13
 
 
 def test_the_angles_of_a_gimbal_follow_their_commands():
     """As fast as the limit of the rate until the lag is slower."""
-    given = {"thrust": 1e4, "propellant": 100.0, "direction": (1, 0, 0), "axis_1": (0, 0, 1)}
+    given = {"thrust": 1e4, "propellant": 100.0, "axis": (1, 0, 0), "axis_1": (0, 0, 1)}
     engine = mbs.Gimbal("mass", **given, command_1=0.3, lag=0.05, angle_limit=0.2, rate_limit=1.0)
     run = mbs.simulate(slider(mass=100.0, engine=engine), [0.0], [0.0], t_end=0.5, dt=0.01)
     t, until = np.asarray(run.t), (0.2 - 0.05) / 1.0
@@ -169,8 +169,8 @@ def test_a_rotor_needs_its_joint():
     ("axes", "said"),
     [
         ({"axis_1": (0, 1, 0)}, "axis_1 and axis_2 are parallel"),
-        ({"axis_1": (0, 0, 1)}, "axis_1 or axis_2 is along direction"),
-        ({"axis_2": (0, 0, -1)}, "axis_1 or axis_2 is along direction"),
+        ({"axis_1": (0, 0, 1)}, "axis_1 or axis_2 is along `axis`"),
+        ({"axis_2": (0, 0, -1)}, "axis_1 or axis_2 is along `axis`"),
     ],
 )
 def test_axes_of_a_gimbal_that_do_not_turn_the_thrust_are_refused(axes, said):

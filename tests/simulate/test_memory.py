@@ -215,7 +215,7 @@ def test_a_satellite_burns_from_its_tank_as_in_basilisk():
     mech.add_force("earth", mbs.CentralGravity(mu=3.986004415e14))
     profile = {"times": (0.0, 9.9, 2 * on - 9.9), "values": (1.0, 1.0, 0.0)}
     tank = {"propellant": 40.0, "gyration": (np.sqrt(0.4) * radius,) * 3}
-    at = {"point": (1.0, 0.0, 0.0), "direction": (0.0, 1.0, 0.0)}
+    at = {"point": (1.0, 0.0, 0.0), "axis": (0.0, 1.0, 0.0)}
     mech.add_force("thruster", mbs.Motor("hub", **at, **tank, **profile, thrust=0.9, specific_impulse=227.5))
     sigma = np.array([0.1, 0.2, -0.3])
     attitude = np.array([1 - sigma @ sigma, *(2 * sigma)]) / (1 + sigma @ sigma)

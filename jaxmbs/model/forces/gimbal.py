@@ -51,11 +51,11 @@ class Gimbal(Motor):
         def apart(a: str, b: str) -> Any:
             return 1 - (p[a] * p[b]).sum(-1) ** 2 > 1e-6
 
-        across = apart("axis_1", "direction") & apart("axis_2", "direction")
+        across = apart("axis_1", "axis") & apart("axis_2", "axis")
         return {
             **super().requirements(p),
             "axis_1 and axis_2 are parallel; the nozzle turns about two different axes": apart("axis_1", "axis_2"),
-            "axis_1 or axis_2 is along direction, about which the thrust does not turn; pass axes across it": across,
+            "axis_1 or axis_2 is along `axis`, about which the thrust does not turn; pass axes across it": across,
         }
 
     def _wanted(self, p: Numbers) -> tuple[Scalar, Scalar]:
@@ -88,7 +88,7 @@ class Gimbal(Motor):
         return {**super().rates(p, scene), "angle_1": first, "angle_2": second}
 
     def _direction_of_thrust(self, p: Numbers) -> Vector3:
-        return _turned(_turned(p["direction"], p["axis_2"], p["angle_2"]), p["axis_1"], p["angle_1"])
+        return _turned(_turned(p["axis"], p["axis_2"], p["angle_2"]), p["axis_1"], p["angle_1"])
 
 
 def _turned(x: Vector3, axis: Vector3, angle: Scalar) -> Vector3:

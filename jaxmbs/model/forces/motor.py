@@ -13,7 +13,7 @@ from jaxmbs.model.errors import ModelError, ModelWarning
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field, state
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
-from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.spatial import RigidInertia, Symmetric3, Vector3
 from jaxmbs.spatial.known import ZERO
@@ -33,7 +33,8 @@ class Motor(Force):
     """Rocket motor: thrust with a time profile, until its propellant is used up, and the mass that leaves the body.
 
     From the ignition on, the thrust is `thrust` times the piecewise linear profile through (times, values), held after
-    its last time; the mass flow is the thrust divided by 9.80665 m/s² times the specific impulse. The propellant is a
+    its last time; a table of rows (time [s], force [N]) given as `thrust` becomes such a profile, with a thrust of 1 N. The
+    mass flow is the thrust divided by 9.80665 m/s² times the specific impulse. The propellant is a
     mass on the body, with a centre of mass and radii of gyration about it. It adds to the body's own mass, also before
     ignition. When none is left, the thrust ends; the event action Disable ends it earlier.
 
@@ -62,8 +63,8 @@ class Motor(Force):
     trials: ClassVar[int] = 24
     body: str = field(Kind.BODY, "", "body that it drives")
     point: Vector = field(Kind.VECTOR, "m", "centre of the nozzle's exit, in body axes", default=(0.0, 0.0, 0.0))
-    direction: Vector = field(Kind.DIRECTION, "", "of the thrust, in body axes", default=(0.0, 0.0, 1.0))
-    thrust: Number = field(Kind.NOT_NEGATIVE, "N", "force where the profile is 1", default=0.0)
+    axis: Vector = field(Kind.DIRECTION, "", "of the thrust, in body axes", default=(0.0, 0.0, 1.0))
+    thrust: Number | Rows = field(Kind.NOT_NEGATIVE, "N", "force where the profile is 1", default=0.0)
     specific_impulse: Number = field(
         Kind.POSITIVE, "s", "thrust over the weight of the mass flow on Earth", default=280.0
     )
@@ -85,8 +86,12 @@ class Motor(Force):
         Kind.LIST, "m", "for each row, the radii of gyration: 3 numbers; one zero for none", default=NONE, kw_only=True
     )
 
+    def __post_init__(self) -> None:
+        if profiles.divide(self, "thrust", ("times", "values")):
+            object.__setattr__(self, "thrust", 1.0)
+
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
-        backwards = "values must not be negative; for thrust the other way, add a motor of the opposite direction"
+        backwards = "values must not be negative; for thrust the other way, add a motor with the opposite axis"
         rules = {**profiles.requirements(p), backwards: (p["values"] >= 0).all(-1)}
         n = p["left"].shape[-1]
         for table, constant in TABLES.items():
@@ -109,7 +114,7 @@ class Motor(Force):
 
     def added(self, mech: Mechanism, name: str) -> Force:
         given = (self.thrust, self.propellant)
-        if not any(map(is_traced, given)) and np.array_equal(given[1], 0) and not np.array_equal(given[0], 0):
+        if not any(map(is_traced, given)) and np.array_equal(given[1], 0) and np.any(np.asarray(given[0])):
             warnings.warn(
                 f"force {name!r} has a thrust and no propellant, so that it does not push; pass propellant=..., or set "
                 f"{name + '.propellant'!r} before a run; for a force that needs none, use Thruster",
@@ -142,7 +147,7 @@ class Motor(Force):
 
     def _direction_of_thrust(self, p: Numbers) -> Vector3:
         """In body axes."""
-        return p["direction"]
+        return p["axis"]
 
     def _thrust(self, p: Numbers, scene: Scene) -> Scalar:
         left, _, passed = self._sides_of_motor(p, scene)

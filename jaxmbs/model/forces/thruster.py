@@ -9,7 +9,7 @@ from jaxmbs.model import profiles
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
-from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar
 
@@ -18,7 +18,8 @@ from jaxmbs.spatial.scalar import Scalar
 class Thruster(Force):
     """Force along a direction fixed in a body, with a time profile.
 
-    The force is the thrust times the piecewise linear profile through (times, values), held at both ends.
+    The force is the thrust times the piecewise linear profile through (times, values), held at both ends. A table of rows
+    (time [s], force [N]) given as `thrust` becomes such a profile, with a thrust of 1 N.
 
     >>> mech = mbs.library.stage_separation()
     >>> brake = mbs.Thruster("stage", direction=(-1, 0, 0), thrust=800.0, times=(0.0, 0.1), values=(0.0, 1.0))
@@ -31,9 +32,13 @@ class Thruster(Force):
     body: str = field(Kind.BODY, "", "body that it drives")
     point: Vector = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
     direction: Vector = field(Kind.DIRECTION, "", "of the force, in body axes", default=(0.0, 0.0, 1.0))
-    thrust: Number = field(Kind.NUMBER, "N", "force where the profile is 1", default=0.0)
+    thrust: Number | Rows = field(Kind.NUMBER, "N", "force where the profile is 1", default=0.0)
     times: Vector = field(Kind.LIST, "s", "times of the profile, increasing", default=(0.0,))
     values: Vector = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
+
+    def __post_init__(self) -> None:
+        if profiles.divide(self, "thrust", ("times", "values")):
+            object.__setattr__(self, "thrust", 1.0)
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
         return profiles.requirements(p)
