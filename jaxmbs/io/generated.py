@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, create_model
@@ -66,7 +66,11 @@ def table_of(
 def any_of(family: type | Classes, known: Classes, besides: type | None = None, **options: Any) -> Any:
     """Annotation of a table whose `type` names one of the known classes of a family, or of several families. besides: a
     class that is left out."""
-    tables = [table_of(c, known, **options) for c in in_files(family, known) if c is not besides]
+    return either([table_of(c, known, **options) for c in in_files(family, known) if c is not besides])
+
+
+def either(tables: Sequence[Any]) -> Any:
+    """Annotation of a table that is one of these, which its `type` tells."""
     return Annotated[functools.reduce(operator.or_, tables), Field(discriminator="type")]
 
 

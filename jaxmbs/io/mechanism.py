@@ -14,12 +14,13 @@ from pydantic import BeforeValidator, PlainValidator, create_model
 from jaxmbs.errors import ModelWarning
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.fmu import COST, SAMPLING, Fmu
-from jaxmbs.io.generated import Classes, Made, any_of, table_of
+from jaxmbs.io.generated import Classes, Made, any_of, either, in_files, table_of
 from jaxmbs.io.tables import (
     Count,
     Matrix,
     Name,
     Names,
+    NotNegative,
     Number,
     NumberOrList,
     Numbers,
@@ -187,6 +188,21 @@ class ForceTable(Named):
         mech.add_force(self.name, self.build())
 
 
+class DelayedTable(Named):
+    delay: NotNegative | None = stated(
+        "number >= 0", "time before which it does not act; none: it always acts", unit="s", default=None
+    )
+
+    def add(self, mech: Mechanism) -> None:
+        mech.add_force(self.name, self.build(), self.delay)
+
+
+def _force_table(cls: Any, known: Classes) -> Any:
+    """Table of a force element; those of the environment always act, and some have a delay of their own."""
+    always = cls.role or any(d.name == "delay" for d in declared(cls))
+    return table_of(cls, known, base=ForceTable if always else DelayedTable)
+
+
 class ConstraintTable(Named):
     def add(self, mech: Mechanism) -> None:
         mech.add_constraint(self.name, self.build())
@@ -326,7 +342,7 @@ def mechanism_table(known: Classes) -> Any:
         flexible_bodies=some(FlexibleTable, "flexible bodies"),
         joints=some(any_joint(further=(Hinge,), base=JointTable), "joints of the tree", 1),
         loops=some(any_joint(further=(Closure,), base=LoopTable), "cut joints, which close loops"),
-        forces=some(any_of(Force, known, base=ForceTable), "force elements"),
+        forces=some(either([_force_table(c, known) for c in in_files(Force, known)]), "force elements"),
         constraints=some(any_of((Constraint, FunctionConstraint), known, base=ConstraintTable), "constraint elements"),
         sensors=some(any_of(Sensor, known, base=SensorTable), "what controllers read"),
         controllers=some(table_of(Controller, known, base=ControllerTable, typed=False), "controllers that sample"),

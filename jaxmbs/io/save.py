@@ -95,8 +95,8 @@ class Writer:
         out: Table = {"name": s.name, **self._of(Surroundings(), "")}
         if s.held:
             out["held"] = list(s.held)
-        if s.off:
-            out["off"] = list(s.off)
+        if off := [name for name in s.off if name not in s.delayed]:
+            out["off"] = off
         out["bodies"] = [{"name": names(b), **self._of(Body(), f"{b}.")} for b in self.model.body_names]
         out["joints"] = [self._joint(link) for link in s.links]
         out["loops"] = [
@@ -115,7 +115,10 @@ class Writer:
         own = [x for x in s.controllers if not isinstance(x.fixed.fn, Law)]
         out["controllers"] = [self._controller(x.name, x.fixed) for x in own]
         out["fmus"] = [self._fmu(x.name, x.fixed) for x in s.controllers if isinstance(x.fixed.fn, Law)]
-        out["events"] = [self._event(e) for e in s.events]
+        for table in out["forces"]:
+            if table["name"] in s.delayed:
+                table["delay"] = float(self.values[f"{table['name']}.delay"])
+        out["events"] = [self._event(e) for e in s.events if e.name not in s.delayed]
         out["visuals"] = [plain(x) for x in s.visuals]
         self.check()
         return {k: v for k, v in out.items() if v != []}

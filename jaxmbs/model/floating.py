@@ -21,7 +21,7 @@ def warn_of_floating(model: Model) -> None:
     s, values = model.structure, model.values()
 
     def delay(name: str, element: Force) -> float:
-        return float(values[f"{name}.delay"]) if "delay" in element.numbers else 0.0
+        return float(values[f"{name}.delay"]) if name in s.delayed or "delay" in element.numbers else 0.0
 
     late = {f.name: delay(f.name, f.element) for f in s.forces}
     for f in s.forces:
@@ -63,14 +63,15 @@ def _held(s: Structure, i: int, prompt: list[str]) -> bool:
 
     prompt: names of the force elements without a delay, or with a short one.
     """
+    off = {*s.off} - s.delayed
     carried = {link.body for k, link in enumerate(s.links) if i in _outer(s, k)}
-    pairs = [{loop.body_a, loop.body_b} for loop in s.loops if loop.name not in s.off]
-    for c in (c for c in s.constraints if c.name not in s.off):
+    pairs = [{loop.body_a, loop.body_b} for loop in s.loops if loop.name not in off]
+    for c in (c for c in s.constraints if c.name not in off):
         if isinstance(c.element, FunctionConstraint):
             return True
         ends = {getattr(c.element, field) for field in c.element.bodies}
         pairs.append(ends if len(ends) > 1 else ends | {WORLD})
-    for f in (f for f in s.forces if f.name in prompt and f.name not in s.off):
+    for f in (f for f in s.forces if f.name in prompt and f.name not in off):
         if isinstance(f.element, External) or s.links[i].name in (getattr(f.element, j) for j in f.element.joints):
             return True
         ends = {getattr(f.element, field) for field in f.element.bodies}

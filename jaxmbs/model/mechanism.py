@@ -15,13 +15,15 @@ from jaxmbs.model.control.commands import written
 from jaxmbs.model.control.controller import WAITING
 from jaxmbs.model.control.sensors import HELD
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.events import Action, Arming, Condition
-from jaxmbs.model.fields import Declared, Element, check_places, check_together, check_words, numbers_of
+from jaxmbs.model.events import Action, Arming, Condition, Enable
+from jaxmbs.model.events.base import Delay
+from jaxmbs.model.fields import Declared, Element, check_places, check_together, check_words, declared, numbers_of
 from jaxmbs.model.flexible_bodies import Part
 from jaxmbs.model.flexible_bodies.elements import flexible_body
 from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces import AirMotion, Atmosphere, Planet
 from jaxmbs.model.forces.base import Force
+from jaxmbs.model.forces.surroundings import ALWAYS
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.prismatic import Prismatic
@@ -194,16 +196,48 @@ class Mechanism:
             self.add_joint(joint, element, parent, child, pose)
         self.add_force(name, made.stiffness)
 
-    def add_force(self, name: str, element: Force) -> None:
+    def add_force(self, name: str, element: Force, delay: Number | None = None) -> None:
         """Add a force element; its numbers become parameters "<name>.<field>". Some elements, such as Slosh, add bodies and
-        joints of their own, which are named after them."""
+        joints of their own, which are named after them.
+
+        delay [s]: the time before which the element does not act in a run, as the parameter "<name>.delay", also if it is
+        zero; None for an element that always acts. The element is then `off` at first, and an event that has its name
+        enables it; functions outside a run compute with it unless their `mode` says otherwise. An element that has a field
+        `delay` of its own, such as Pusher, takes the number as this field.
+
+        >>> mech = mbs.library.double_pendulum()
+        >>> mech.add_force("coil", mbs.JointSpring("elbow", stiffness=5.0), delay=0.2)
+        >>> print(mbs.get(mech.build(), "coil.delay"))
+        0.2
+        """
         where = f"force {name!r}"
         self._new(name, self._parts.forces, "force element")
         if not isinstance(element, Force):
             hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
             raise ModelError(f"{where}: {element!r} is not a force element{hint}")
         check_places(element, f"{where}: ")
+        own = [d for d in declared(type(element)) if d.name == "delay"]
+        if delay is not None and own:
+            taken: Any = element
+            if own[0].required or not np.array_equal(taken.delay, own[0].default):
+                kind = type(element).__name__
+                raise ModelError(
+                    f"{where}: {kind} has a delay of its own, {taken.delay!r}; leave out the one of add_force"
+                )
+            element, delay = replace(taken, delay=delay), None
         self._parts.forces[name] = self._take(element.added(self, name), "force", name)
+        if delay is not None:
+            self._delay(name, element, delay)
+
+    def _delay(self, name: str, element: Force, delay: Number) -> None:
+        """Let an event switch a force element on."""
+        where = f"force {name!r}"
+        if element.role:
+            raise ModelError(f"{where}: {ALWAYS.format(name=name)}; leave out its delay")
+        if name in self._parts.events:
+            raise ModelError(f"{where}: its delay is an event of the same name, which exists; rename one of the two")
+        event = Event(name, Delay(delay), (Enable(name),), None, False)
+        self._parts.events[name] = replace(event, when=self._take(event.when, "force", name))
 
     def set_environment(
         self, *, atmosphere: Atmosphere | None = None, wind: AirMotion | None = None, planet: Planet | None = None
@@ -310,6 +344,8 @@ class Mechanism:
         ('latch',)
         """
         where = f"event {name!r}"
+        if name in self._parts.events and isinstance(self._parts.events[name].when, Delay):
+            raise ModelError(f"{where}: the delay of force {name!r} is an event of this name; choose another name")
         self._new(name, self._parts.events, "event")
         if not isinstance(when, Condition):
             raise ModelError(f"{where}: when={when!r} is not a condition; pass one such as Time(1.0)")
@@ -372,6 +408,9 @@ class Mechanism:
         links = parts.links()
         states = {name: len(c) for name, (d, c) in self._numbers.items() if d.is_state}
         parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals, states)
+        # those of delays last, so that the others keep their numbers
+        events = sorted(parts.events.values(), key=lambda e: isinstance(e.when, Delay))
+        off = dict.fromkeys([*self._off, *(e.name for e in events if isinstance(e.when, Delay))])
         forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
         numbers_of_all = {name: d for name, (d, _) in self._numbers.items()}
         set_by_controllers = written(parts.controllers, parts.forces, numbers_of_all)
@@ -393,7 +432,7 @@ class Mechanism:
             )
         structure = Structure(
             self.name, links, forces, parameters, tuple(parts.loops.values()), tuple(parts.constraints.values()),
-            tuple(parts.events.values()), self._held, self._off, visuals=tuple(self._visuals),
+            tuple(events), self._held, tuple(off), visuals=tuple(self._visuals),
             sensors=tuple(SensorElement(name, x) for name, x in parts.sensors.items()),
             controllers=tuple(ControllerElement(name, x) for name, x in parts.controllers.items()),
         )  # fmt: skip

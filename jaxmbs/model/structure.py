@@ -14,7 +14,7 @@ from jaxmbs.model.constraints.functions import FunctionConstraint
 from jaxmbs.model.control.controller import Controller
 from jaxmbs.model.control.sensors import Sensor
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.events.base import Action, Condition
+from jaxmbs.model.events.base import Action, Condition, Delay
 from jaxmbs.model.fields import Element
 from jaxmbs.model.flexible_bodies.internal import no_motion
 from jaxmbs.model.forces.base import WORLD, Force
@@ -169,6 +169,11 @@ class Structure:
     def states(self) -> tuple[Parameter, ...]:
         """The parameters that change during a run, in their order there."""
         return tuple(p for p in self.parameters if p.is_state)
+
+    @cached_property
+    def delayed(self) -> frozenset[str]:
+        """The force elements with a delay (`Mechanism.add_force`), each with an event of its name."""
+        return frozenset(e.name for e in self.events if isinstance(e.when, Delay))
 
     @cached_property
     def clocks(self) -> tuple[tuple[str, float], ...]:

@@ -65,3 +65,17 @@ def test_a_thruster_holds_nothing():
         mech.add_force("engine", mbs.Thruster("satellite", thrust=1.0))
 
     assert released(add=engine)
+
+
+@pytest.mark.parametrize(("tie", "warns"), [(None, 1), (0.005, 0), (0.4, 2)])
+def test_the_delay_of_any_element(tie, warns):
+    """The one of `add_force`: a short one still holds."""
+
+    def springs(mech):
+        for name, delay in (("late", 0.5), ("tie", tie)):
+            if delay is not None:
+                mech.add_force(name, mbs.LinearSpring("adapter", "satellite", stiffness=1.0), delay=delay)
+
+    said = released(delay=0.0, held=(), add=springs, off=["spring"])
+    assert len(said) == warns and all("and until then nothing holds body 'satellite'" in x for x in said)
+    assert not said or "force 'late' has a delay of 0.5 s" in said[0]

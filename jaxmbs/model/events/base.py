@@ -70,6 +70,18 @@ class Condition(Element):
 
 
 @element
+class Delay(Condition):
+    """The delay of a force element is over: the event that has the name of the element switches it on
+    (`Mechanism.add_force`)."""
+
+    already: ClassVar[bool] = True
+    delay: Number = field(Kind.NOT_NEGATIVE, "s", "time before which the element does not act")
+
+    def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
+        return (now.t - p["delay"],)
+
+
+@element
 class Action(Element):
     """Base of the actions: what an event changes.
 
