@@ -1,4 +1,4 @@
-"""Accelerometers under gravity that is not uniform."""
+"""Gyroscopes and accelerometers: their scales, biases and limits, and gravity that is not uniform."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -74,3 +74,33 @@ def test_an_attraction_that_is_switched_off():
     mech.add_event("off", when=mbs.Time(1.5), then=mbs.Disable("centre"))
     found = readings(mech, [R, 0.0, 0.0], [0.0, 7650.0, 0.0])
     np.testing.assert_allclose(found[:, 3:], [[3.0, 0.0, 0.0]] * 3, atol=1e-12)
+
+
+def turntable(gravity):
+    """A gyroscope and an accelerometer 0.5 m beside the vertical axis of a table that turns."""
+    mech = mbs.Mechanism("table", gravity=(0.0, 0.0, gravity))
+    mech.add_body("table", 2.0, inertia=(1.0, 1.0, 1.0))
+    mech.add_joint("axis", mbs.Revolute((0, 0, 1)), "world", "table")
+    imu = mbs.Imu(
+        "table", point=(0.5, 0.0, 0.0), scale=(1.1, 0.9, 1.02), bias=(0.01, -0.02, 0.03),
+        force_scale=(0.98, 1.05, 1.1), force_bias=(0.1, 0.2, -0.3),
+    )  # fmt: skip
+    mech.add_sensor("imu", imu)
+    mech.add_controller("log", mbs.Controller(keep, 1.0, state=np.zeros(6), reads="imu"))
+    return mech.build()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_scale_bias_and_limits(sign):
+    """At 2 rad/s it feels -2 m/s2 along the arm, and 10 m/s2 against gravity: scaled first, then displaced, then limited."""
+    model = turntable(-10.0 * sign)
+
+    def shown(limit, force_limit):
+        there = mbs.set(model, {"imu.limit": limit, "imu.force_limit": force_limit})
+        return mbs.simulate(there, [0.3], [2.0 * sign], t_end=0.1, dt=0.1).states["log.state"][0]
+
+    free = [0.01, -0.02, 2.04 * sign + 0.03, -1.96 + 0.1, 0.2, 11.0 * sign - 0.3]
+    np.testing.assert_allclose(shown(1e9, 1e9), free, rtol=1e-13)
+    np.testing.assert_allclose(shown(2.5, 12.0), free, rtol=1e-13)  # just wide enough
+    limited = [0.01, -0.015, 0.015 * sign, -1.5, 0.2, 1.5 * sign]
+    np.testing.assert_allclose(shown(0.015, 1.5), limited, rtol=1e-13)  # each channel by its own limit, on both sides

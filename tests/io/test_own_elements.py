@@ -13,7 +13,7 @@ import jaxmbs as mbs
 from jaxmbs import batching
 from jaxmbs.cli.app import app
 from jaxmbs.io import InputError, catalogue, load
-from jaxmbs.study import read
+from jaxmbs.study import read, run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -105,6 +105,74 @@ def test_a_study_with_own_elements_runs_resumes_and_reports(lid, monkeypatch):
     (out / "files" / "magnetic_elements.py").write_text("changed = 1", encoding="utf-8")
     told = run.invoke(app, ["resume", str(out), "--trust"])
     assert told.exit_code != 0 and "was changed since the run began" in told.output
+
+
+LEAK = """
+from typing import Any
+
+from jaxmbs.elements import Force, Kind, element, field, state
+
+
+@element
+class Leak(Force):
+    joint: str = field(Kind.JOINT, "", "joint that it pushes")
+    area: Any = field(Kind.POSITIVE, "m2", "on which the pressure acts", default=0.01)
+    time: Any = field(Kind.POSITIVE, "s", "in which the pressure falls to 1/e", default=1.0)
+    pressure: Any = state("Pa", "over the surroundings", default=1e4)
+
+    def rates(self, p, scene):
+        return {"pressure": -p["pressure"] / p["time"]}
+
+    def apply(self, p, scene, loads):
+        loads.joint(self.joint, (p["area"] * p["pressure"],))
+
+    def power(self, p, scene):
+        return p["area"] * p["pressure"] * scene.rates(self.joint)[0]
+"""
+VESSEL = """
+modules = ["leak.py"]
+criteria = ["left > 1 Pa"]
+[mechanism]
+bodies = [{ name = "cart", mass = 2.0 }]
+joints = [{ name = "rail", type = "prismatic", axis = [1, 0, 0], parent = "world", child = "cart" }]
+forces = [{ name = "vessel", type = "leak", joint = "rail", pressure = 2e4 }]
+[simulation]
+t_end = 1.0
+dt = 0.01
+[dispersions."vessel.pressure"]
+distribution = "uniform"
+apply = "multiply"
+low = 0.5
+high = 1.5
+[outputs]
+left = { type = "element_state", name = "vessel.pressure" }
+speed = { type = "joint_velocity", joint = "rail" }
+"""
+
+
+def test_a_state_of_ones_own_in_a_file(tmp_path):
+    """Its start is a key of the table and is dispersed; its history is an output by name, with the unit of the state."""
+    (tmp_path / "leak.py").write_text(LEAK, encoding="utf-8")
+    (tmp_path / "vessel.toml").write_text(VESSEL, encoding="utf-8")
+    study = read(tmp_path / "vessel.toml", trust=True)
+    assert mbs.get(study.model, "vessel.pressure") == 2e4 and study.quantities["left"] == "pressure"
+    found = run(study, 64, tmp_path / "run", 64).arrays()
+    start, left, speed = (np.asarray(found[name][:]) for name in ("vessel.pressure", "left", "speed"))
+    assert not np.asarray(found["status"][:]).any() and np.ptp(start) > 0.5
+    np.testing.assert_allclose(left, 2e4 * start / np.e, rtol=1e-9)
+    np.testing.assert_allclose(speed, 2e4 * start * 0.01 / 2.0 * (1 - 1 / np.e), rtol=1e-9)
+    for old, new, said in (
+        (
+            'name = "vessel.pressure"',
+            'name = "vessel.presure"',
+            r'outputs\.left\.name: .* did you mean "vessel\.pressure"',
+        ),
+        ("pressure = 2e4", "pressure = [2e4]", r"forces\[0\]\.pressure: needs one number"),
+        ("1 Pa", "1 N", "left.* measures force, not pressure"),
+    ):
+        with pytest.raises(InputError, match=said):
+            read(edited(tmp_path / "vessel.toml", old, new), trust=True)
+        edited(tmp_path / "vessel.toml", new, old)
 
 
 def test_elements_of_an_installed_package(tmp_path, monkeypatch):

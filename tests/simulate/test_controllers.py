@@ -48,6 +48,23 @@ def test_a_double_integrator_with_a_held_input_is_exact(options):
     assert int(run.status) == 0 and abs(run.energy_error[-1]) < 1e-12
 
 
+@pytest.mark.parametrize("offset", [0.0, 0.013])
+def test_samples_do_not_shorten_adaptive_steps(offset):
+    """A sample divides the step in which it lies; the steps after it are as long as they were."""
+    counts = mbs.Controller(lambda model, t, q, v, state, readings: (state + 1, ()), 0.2, offset=offset, state=[0.0])
+    runs = []
+    for controllers in ({}, {"log": counts}):
+        mech = mbs.library.double_pendulum()
+        for name, controller in controllers.items():
+            mech.add_controller(name, controller)
+        given = {"t_end": 3.0, "dt": None, "method": "dopri5", "tolerance": 1e-8, "save_every": None}
+        runs.append(mbs.simulate(mech.build(), [1.5, 0.5], [0.0, 0.0], **given))
+    without, sampled = (int(run.steps.taken + run.steps.refused) for run in runs)
+    assert runs[1].states["log.state"].ravel()[-1] == 15
+    assert without > 150 and sampled <= without + 15 + 2
+    np.testing.assert_allclose(runs[1].q[-1], runs[0].q[-1], atol=1e-5)
+
+
 def test_commands_are_in_the_history():
     model = cart(mbs.Controller(law, 0.1, writes="push.thrust"))
     run = mbs.simulate(model, [1.0], [0.0], t_end=1.0, dt=0.05)

@@ -132,6 +132,43 @@ def test_a_batch_equals_single_runs():
             np.testing.assert_allclose(got[k], want, rtol=1e-12, atol=1e-9)
 
 
+ELEMENTS = {  # an element, and the values of one of its numbers: below and above its limits
+    "slosh": (mbs.Slosh("stage", radius=0.5, flow=20.0, damping=0.02), "fill", [0.3, 0.001, 0.9]),
+    "pendulum": (mbs.Slosh("stage", radius=0.5, model="pendulum"), "damping", [0.01, 0.05, 0.2]),
+    "wheel": (mbs.ReactionWheel("stage", static_imbalance=1e-3, torque=0.2), "dynamic_imbalance", [1e-5, 1e-4, 2e-3]),
+    "gimbal": (
+        mbs.Gimbal("stage", thrust=1e3, propellant=0.1, command_1=0.2, axis_1=(1, 0, 0), axis_2=(0, 1, 0)),
+        "rate_limit", [0.1, 1.0, 1e9],
+    ),
+    "actuator": (mbs.Actuator("hinge", lag=0.1, command=3.0, rate_limit=20.0), "limit", [1.0, 2.9, 1e9]),
+    "second order": (mbs.SecondOrderActuator("hinge", frequency=20.0, command=3.0), "rate_limit", [5.0, 30.0, 1e9]),
+    "servo": (mbs.Servo("hinge", frequency=20.0, command=0.1, stiffness=1e3, play=0.01), "highest", [0.01, 0.05, 1.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+@pytest.mark.usually("wheel", "actuator")
+def test_rows_of_a_batch_are_runs_of_their_own(name):
+    """Each row meets its limits and corners at its own instants, and none of them changes another."""
+    own, field_of_it, given = ELEMENTS[name]
+    mech = mbs.Mechanism("stage", gravity=(0.0, 0.0, -9.81))
+    mech.add_body("stage", mass=1000.0, com=(0.1, 0.0, 0.5), inertia=(800.0, 900.0, 500.0))
+    mech.add_joint("hinge", mbs.Revolute((0, 0.6, 0.8)), "world", "stage")
+    mech.add_force("own", own)
+    model = mech.build()
+    q, v = jnp.zeros(model.nq), jnp.full(model.nv, 0.3)
+
+    def motion(x):
+        run = mbs.simulate(mbs.set(model, {f"own.{field_of_it}": x}), q, v, t_end=0.2, dt=0.005, save_every=8)
+        return run.q, run.v, run.states, run.status
+
+    values = jnp.array(given)
+    rows = jax.vmap(motion)(values)
+    for k, x in enumerate(values):
+        jax.tree.map(lambda a, b, k=k: np.testing.assert_allclose(a[k], b, rtol=1e-12, atol=1e-12), rows, motion(x))
+    assert not np.any(rows[3]) and max(np.ptp(x[:, -1], axis=0).max() for x in jax.tree.leaves(rows[:3])) > 1e-7
+
+
 def test_momentum_is_conserved_with_the_exhaust():
     """Of the body with its propellant, of the gas on its way to the nozzle, and of the exhaust: a tumbling rocket."""
     e, c, own, d = (
