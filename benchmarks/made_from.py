@@ -32,6 +32,12 @@ TABLES = {  # with the files whose changes may change the table
         *ENGINE,
     ),
     BASELINES: ("benchmarks/suite.py", "benchmarks/peers.py", *ENGINE, *COMPILER),
+    "benchmarks/results/controller.json": (
+        "benchmarks/controller.py",
+        "jaxmbs/model/control/*.py",
+        *STEPS,
+        *COMPILER,
+    ),
     "benchmarks/results/flexible_arms.json": (
         "benchmarks/flexible_arms.py",
         "tests/flexible/parts.py",
