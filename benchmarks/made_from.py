@@ -39,6 +39,12 @@ TABLES = {  # with the files whose changes may change the table
         *STEPS,
         *COMPILER,
     ),
+    "benchmarks/results/controller.json": (
+        "benchmarks/controller.py",
+        "jaxmbs/model/control/*.py",
+        *STEPS,
+        *COMPILER,
+    ),
     "benchmarks/results/flexible_arms.json": (
         "benchmarks/flexible_arms.py",
         "tests/flexible/parts.py",

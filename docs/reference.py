@@ -380,6 +380,25 @@ def _within_jax(kept: dict[str, Any]) -> list[str]:
     ]
 
 
+def _controller(kept: dict[str, Any]) -> list[str]:
+    """A satellite with wheels, with and without its controller."""
+    head = ("instances", "step, ms", "ns", "without controller, ns", "ratio", "first call, s", "without controller, s",
+            "error")  # fmt: skip
+    rows = (
+        (
+            f"{r['rows']:,}", f"{r['dt_ms']:g}", f"{r['sampled_ns']:.0f}", f"{r['without_ns']:.0f}", f"{r['ratio']:.2f}",
+            f"{r['first_sampled_s']:.1f}", f"{r['first_without_s']:.1f}", f"{r['error']:.0e}",
+        )
+        for r in kept["motions"]
+    )  # fmt: skip
+    return [
+        "## A controller that samples\n",
+        "A satellite with three wheels, whose controller samples a hundred times a second; times per step and instance. The "
+        "error is beside a loop over the samples in NumPy.\n",
+        table(head, rows),
+    ]
+
+
 def _flexible_arms(kept: dict[str, Any]) -> list[str]:
     """Arms with two flexible links beside Exudyn, and bodies with many modes beside rigid links."""
     arms = kept["arms"]
@@ -403,7 +422,7 @@ def _flexible_arms(kept: dict[str, Any]) -> list[str]:
 
 _STATISTICS = {
     "separation": _separation, "rare_failure": _rare_failure, "many_samples": _many_samples, "workers": _workers,
-    "solvers": _solvers, "within_jax": _within_jax, "flexible_arms": _flexible_arms,
+    "solvers": _solvers, "within_jax": _within_jax, "flexible_arms": _flexible_arms, "controller": _controller,
 }  # fmt: skip
 _WINDOWS = ("windows", "build, s", "first result, s", "step, µs", "step in a batch of 1024, µs", "acceleration, µs",
             "Pinocchio, µs", "error", "jaxmbs, ms", "Exudyn index 3, ms", "index 2, ms")  # fmt: skip

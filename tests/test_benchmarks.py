@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import flexible_arms, generated, limits, page, peers, solvers, suite
+from benchmarks import controller, flexible_arms, generated, limits, page, peers, solvers, suite
 from docs import reference
 
 
@@ -143,6 +143,14 @@ def test_arms_with_flexible_links_move_as_in_exudyn():
     modes = [{"what": "20 rigid links", "ns": 1000.0, "beside_links": 1.0}]
     page = "".join(reference._flexible_arms({"arms": found, "modes": modes}))
     assert "in turn | 1 |" in page and "| 1,000 |" in page
+
+
+@pytest.mark.slow
+def test_the_controller_that_samples_is_that_of_a_loop_over_samples():
+    found = controller.measured(rows=4, dt=0.01, rounds=1)
+    assert found["error"] < 1e-14 and found["ratio"] == pytest.approx(found["sampled_ns"] / found["without_ns"])
+    text = "".join(reference._controller({"motions": [found]}))
+    assert f"| 4 | 10 | {found['sampled_ns']:.0f} |" in text
 
 
 @pytest.mark.slow
