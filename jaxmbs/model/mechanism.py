@@ -9,18 +9,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
+from jaxmbs.model.building import built
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor
-from jaxmbs.model.control.commands import written
-from jaxmbs.model.control.controller import WAITING
-from jaxmbs.model.control.sensors import HELD
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.events import Action, Arming, Condition, Enable
 from jaxmbs.model.events.base import Delay
 from jaxmbs.model.fields import Declared, Element, check_places, check_together, check_words, declared, numbers_of
 from jaxmbs.model.flexible_bodies import Part
 from jaxmbs.model.flexible_bodies.elements import flexible_body
-from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces import AirMotion, Atmosphere, Planet
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.forces.surroundings import ALWAYS
@@ -28,26 +25,18 @@ from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.prismatic import Prismatic
 from jaxmbs.model.joints.releasable import released
-from jaxmbs.model.model import Model, read_only
+from jaxmbs.model.model import Model
 from jaxmbs.model.ordering import Placed
-from jaxmbs.model.parameters import Parameter, concrete_components, is_traced, pattern_of
+from jaxmbs.model.parameters import concrete_components, is_traced
 from jaxmbs.model.parts import Parts
 from jaxmbs.model.pose import Pose
-from jaxmbs.model.redundancy import warn_of_redundancy, without_dependent_rows
-from jaxmbs.model.singular_mass import check_moves_mass
 from jaxmbs.model.solids import Solid
 from jaxmbs.model.structure import (
     WORLD,
     ConstraintElement,
-    ControllerElement,
     Event,
-    ForceElement,
     LoopJoint,
-    SensorElement,
-    Structure,
-    TreeJoint,
 )  # fmt: skip
-from jaxmbs.model.taken import check_taken
 from jaxmbs.model.visuals import Visual, visuals_of
 
 E = TypeVar("E", bound=Element)
@@ -402,79 +391,7 @@ class Mechanism:
         Warns (ModelWarning) about constraints that depend on one another, about a mechanism that cannot move, and about
         force elements with a delay whose bodies nothing holds until then. The warnings name the elements.
         """
-        if not self._parts.bodies:
-            raise ModelError(f"mechanism {self.name!r} has no bodies; add one with add_body")
-        parts = self._parts
-        links = parts.links()
-        states = {name: len(c) for name, (d, c) in self._numbers.items() if d.is_state}
-        parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals, states)
-        # those of delays last, so that the others keep their numbers
-        events = sorted(parts.events.values(), key=lambda e: isinstance(e.when, Delay))
-        off = dict.fromkeys([*self._off, *(e.name for e in events if isinstance(e.when, Delay))])
-        forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
-        numbers_of_all = {name: d for name, (d, _) in self._numbers.items()}
-        set_by_controllers = written(parts.controllers, parts.forces, numbers_of_all)
-        every = {**self._in_order(links), **self._waiting(), **self._readings()}
-        parameters = tuple(
-            Parameter(name, d.kind, d.unit, (None,) * len(c), True)
-            if d.is_state or name in set_by_controllers
-            else Parameter(name, d.kind, d.unit, pattern_of(d.kind, c))
-            for name, (d, c) in every.items()
-        )
-        numbers = [
-            v for p in parameters for v, pinned in zip(every[p.name][1], p.pattern, strict=True) if pinned is None
-        ]
-        gravity = self._numbers["gravity"][1]
-        if any(gravity) and any(f.element.role == "planet" for f in forces):
-            raise ModelError(
-                f"mechanism {self.name!r}: gravity is {tuple(gravity)}, and there is a planet, which attracts every body; "
-                "leave one of them out"
-            )
-        structure = Structure(
-            self.name, links, forces, parameters, tuple(parts.loops.values()), tuple(parts.constraints.values()),
-            tuple(events), self._held, tuple(off), visuals=tuple(self._visuals),
-            sensors=tuple(SensorElement(name, x) for name, x in parts.sensors.items()),
-            controllers=tuple(ControllerElement(name, x) for name, x in parts.controllers.items()),
-        )  # fmt: skip
-        model = Model(read_only(numbers), {}, structure)
-        check_taken(model)
-        try:
-            check_moves_mass(model)
-        except ModelError:
-            if not model.constraint_names:
-                raise
-            model = replace(model, structure=replace(structure, singular=True))
-        model = without_dependent_rows(model)
-        redundant = warn_of_redundancy(model)
-        warn_of_floating(model)
-        return replace(model, structure=replace(model.structure, redundant=redundant))
-
-    def _in_order(self, links: Sequence[TreeJoint]) -> dict[str, tuple[Declared, list[float]]]:
-        """The numbers in their order in a model. With flexible bodies it is that of a file, whose tables are bodies, then
-        joints, in the order of the tree."""
-        rest = dict(self._numbers)
-        if not any(link.joint.elastic for link in links):
-            return rest
-        names = [*(path for path, _, _ in numbers_of(Surroundings()))]
-        names += [f"{link.body}.{path}" for link in links for path in Body().numbers]
-        names += [f"{link.name}.{path}" for link in links for path in (*link.joint.numbers, *Hinge("", "").numbers)]
-        return {name: rest.pop(name) for name in names} | rest
-
-    def _waiting(self) -> dict[str, tuple[Declared, list[float]]]:
-        """The commands that have been given and wait for their delay (at first none), as a state of each controller that has
-        one."""
-        found = {}
-        for owner, controller in self._parts.controllers.items():
-            if controller.writes and any(self._numbers[f"{owner}.delay"][1]):
-                commands = [x for name in controller.writes for x in self._numbers[name][1]]
-                found[f"{owner}.commands"] = WAITING, [*commands, 0.0]
-        return found
-
-    def _readings(self) -> dict[str, tuple[Declared, list[float]]]:
-        """What the sensors with a period have measured, at first zero, as a state of each."""
-        every = self._parts.joints_as_given()
-        own = {name: x for name, x in self._parts.sensors.items() if x.period is not None}
-        return {f"{name}.reading": (HELD, [0.0] * x.width(every)) for name, x in own.items()}
+        return built(self.name, self._parts, self._numbers, self._held, self._off, self._visuals)
 
     def _new(self, name: str, known: dict[str, Any], kind: str) -> None:
         if not isinstance(name, str) or not name:
