@@ -13,7 +13,8 @@ from pydantic import ValidationError
 
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.names import TRUST, file_in
-from jaxmbs.io.tables import Column
+from jaxmbs.io.tables import Column, Measured
+from jaxmbs.io.units import unit
 from jaxmbs.model import ModelError, Part
 
 
@@ -49,7 +50,7 @@ def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) ->
 
 
 def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, bytes]:
-    """Replace the tables { file, column, factor } in [mechanism] of `data` by columns of files, and the files of flexible
+    """Replace the tables { file, column, ... } in [mechanism] of `data` by columns of files, and the files of flexible
     bodies by their parts and those of FMUs by the FMUs, and return the contents of these files by name. trust: FMUs may be
     run. Raises InputError with the path of every key that is wrong."""
     contents: dict[str, bytes] = {}
@@ -118,10 +119,15 @@ def _places(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[Any, Any,
 
 
 def _numbers(source: Path, table: Column, contents: dict[str, bytes]) -> list[float]:
+    factor = table.factor if table.unit is None else unit(table.unit).factor
+    if table.unit is not None and "factor" in table.model_fields_set:
+        raise ValueError("unit and factor both convert the numbers to SI; leave one of the two out")
     if source.name not in contents:
         contents[source.name] = _content(source)
     (found,) = columns(contents[source.name], source.name, [table.column])
-    return (found * table.factor).tolist()
+    numbers = Measured((found * factor).tolist())
+    numbers.unit = table.unit or ""
+    return numbers
 
 
 def _content(source: Path) -> bytes:

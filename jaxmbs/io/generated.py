@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, create_model
 
-from jaxmbs.io.tables import IN_FILE, Table, stated
+from jaxmbs.io.tables import IN_FILE, Table, numbers_in_file, stated
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Declared, declared, type_name
 
@@ -89,6 +89,8 @@ def _entry(d: Declared, known: Classes, owner: type) -> tuple[Any, Any]:
     elif d.kind is Kind.PART:
         assert d.of is not None
         kind = any_of(d.of, known) if in_files(d.of, known) else table_of(d.of, known, typed=False)
+    elif d.kind is Kind.LIST:
+        kind = numbers_in_file(d.unit)
     else:
         kind = Literal[d.choices] if d.kind is Kind.CHOICE else IN_FILE[d.kind]
     default: Any = ... if d.required else d.default

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
@@ -20,6 +21,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from jaxmbs.io.errors import InputError, Problem, choices, close, problems_of
+from jaxmbs.io.units import check_unit
 from jaxmbs.model.field_rules import Kind
 
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*(\.[A-Za-z_][A-Za-z0-9_\-]*)+")
@@ -123,9 +125,18 @@ def _list(value: Any) -> tuple[float, ...]:
     return tuple(float(x) for x in value)
 
 
-def _list_in_file(value: Any) -> tuple[float, ...]:
+class Measured(list[float]):
+    """A column of a file in SI, with the unit in which it was given; "" if the file does not say it."""
+
+    unit: str = ""
+
+
+def list_in_file(units: str, value: Any) -> tuple[float, ...]:
+    """A list of numbers. units: those that the numbers may have, in SI: "rad or m"."""
     if isinstance(value, dict):
         raise ValueError(f"needs a list of numbers, or a table with the keys `file` and `column`, got {value!r}")
+    if isinstance(value, Measured) and value.unit:
+        check_unit(value.unit, units.split(" or "))
     return _list(value)
 
 
@@ -221,17 +232,20 @@ class Column(Table):
 
     file: str = stated("file name", "CSV file")
     column: str = stated("text", "name of the column")
-    factor: Number = stated("number", "by which its numbers are multiplied, for SI units", default=1.0)
+    unit: str | None = stated("unit", "of its numbers, which are converted; SI by default", default=None)
+    factor: Number = stated("number", "by which its numbers are multiplied, in place of a unit", default=1.0)
 
 
-NumbersInFile = Annotated[
-    tuple[float, ...], BeforeValidator(_list_in_file, json_schema_input_type=tuple[float, ...] | Column)
-]
+def numbers_in_file(units: str) -> Any:
+    """Annotation of a list of numbers that may be a column of a file; units: see `list_in_file`."""
+    check = BeforeValidator(partial(list_in_file, units), json_schema_input_type=tuple[float, ...] | Column)
+    return Annotated[tuple[float, ...], check]
+
 
 # the type in a file of a field of each kind; the model checks everything else about numbers
 IN_FILE: dict[Kind, Any] = {
     Kind.NUMBER: Number, Kind.NOT_NEGATIVE: NotNegative, Kind.POSITIVE: Positive, Kind.VECTOR: Vector,
-    Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.LIST: NumbersInFile, Kind.ROTATION: Rotation,
+    Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.ROTATION: Rotation,
     Kind.INERTIA: Inertia, Kind.AXIS: Direction, Kind.BODY: Name, Kind.BODY_OR_WORLD: Name, Kind.JOINT: Name,
     Kind.FLAG: Flag, Kind.COUNT: Count, Kind.TEXT: str, Kind.INSTANT: Instant,
     Kind.NAMES: Names, Kind.PARAMETERS: Parameters, Kind.PERIOD: Positive, Kind.PLACE: Vector, Kind.POINTS: Points,

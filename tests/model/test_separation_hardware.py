@@ -134,6 +134,47 @@ def test_a_column_of_a_file_in_place_of_a_list(tmp_path):
     assert mbs.load(tmp_path / "whole.toml") == model
 
 
+def test_units_of_columns(tmp_path):
+    """Every quantity that a table can have: lengths, forces, times, angles; numbers without a unit stay as they are."""
+    (tmp_path / "data.csv").write_text(
+        "x_mm,x_inch,t_ms,f_kN,a_deg,one\n0,0,0,2,-30,1\n50.8,2,250,-1,60,0.5\n", encoding="utf-8"
+    )
+    tables = f"""{CART[: CART.index("[initial.rail]")]}
+[[mechanism.forces]]
+name = "plug"
+type = "tabulated_spring"
+body_a = "world"
+body_b = "cart"
+lengths = {{ file = "data.csv", column = "COLUMN", unit = "UNIT" }}
+forces = {{ file = "data.csv", column = "f_kN", unit = "kN" }}
+[[mechanism.forces]]
+name = "motor"
+type = "thruster"
+body = "cart"
+thrust = 1.0
+times = {{ file = "data.csv", column = "t_ms", unit = "ms" }}
+values = {{ file = "data.csv", column = "one", unit = "1" }}
+[[mechanism.sensors]]
+name = "encoder"
+type = "encoder"
+joint = "rail"
+[[mechanism.controllers]]
+name = "law"
+fn = "laws.gain_table"
+period = 0.1
+reads = "encoder"
+writes = "motor.thrust"
+parameters = {{ times = [0.0], gains = {{ file = "data.csv", column = "a_deg", unit = "deg" }} }}
+"""
+    for column, unit in (("x_mm", "mm"), ("x_inch", "inch")):
+        (tmp_path / "m.toml").write_text(tables.replace("COLUMN", column).replace("UNIT", unit), encoding="utf-8")
+        model = mbs.load(tmp_path / "m.toml")
+        wanted = {"plug.lengths": [0.0, 0.0508], "plug.forces": [2e3, -1e3], "motor.times": [0.0, 0.25],
+                  "motor.values": [1.0, 0.5], "law.gains": [-np.pi / 6, np.pi / 3]}  # fmt: skip
+        for name, numbers in wanted.items():
+            np.testing.assert_allclose(mbs.get(model, name), numbers, rtol=1e-14)
+
+
 def test_the_file_belongs_to_the_study(tmp_path):
     study = read(written(tmp_path))
     assert study.files == {"plug.csv": TABLE.encode()}
@@ -149,8 +190,15 @@ def test_the_file_belongs_to_the_study(tmp_path):
     ("old", "new", "said"),
     [
         ('column = "force"', 'column = "forces"', r'mechanism\.forces\[1\]\.forces: "plug\.csv" has no column "forces"'),
-        ("factor = 0.001", "scale = 0.001", r"extensions\.scale: unknown key .*; allowed keys: file, column, factor"),
+        ("factor = 0.001", "scale = 0.001", r"extensions\.scale: unknown key .*; allowed keys: file, column, unit, factor"),
         ("factor = 0.001", 'factor = "mm"', r"extensions\.factor: needs one number, got 'mm'"),
+        ("factor = 0.001", 'factor = 1.0, unit = "mm"', r"\.extensions: unit and factor both convert .* leave one of the"),
+        ("factor = 0.001", 'unit = "kN"', r"\.extensions: \"kN\" measures force, not length; use one of: m, mm, .*, inch"),
+        ("factor = 0.001", 'unit = "deg"', r"\.extensions: \"deg\" measures angle, not length"),
+        ("factor = 0.001", 'unit = "in"', r'\.extensions: "in" is not a unit; write "inch"'),
+        ("factor = 0.001", 'unit = "degC"', r'\.extensions: "degC" is not a unit; its zero is not that of SI; write the'),
+        ("factor = 0.001", 'unit = "milimeter"', r'\.extensions: "milimeter" is not a unit; '),
+        ("factor = 0.001", "unit = 2", r"\.extensions\.unit: .*a valid string"),
         ('column = "force"', "column = 2", r"forces\.column: .*a valid string"),
         ('forces = { file = "plug.csv"', 'forces = { file = "plag.csv"', "cannot be read from the folder of the file"),
         ('forces = { file = "plug.csv"', 'forces = { file = "../plug.csv"', "forces.file: .* is not a bare file name"),

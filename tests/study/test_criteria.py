@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from jaxmbs.study import read
 from jaxmbs.study.problem.criteria import parse
-from jaxmbs.study.units import UNITS, si, unit
+from jaxmbs.study.units import UNITS, si, unit, units_of
 
 QUANTITIES = {"clearance": "length", "tip_off_rate": "angular rate", "ratio": "number"}
 
@@ -71,3 +72,11 @@ def test_slopes_of_margins(text):
     for k, e in enumerate(1e-6 * np.eye(2)):
         differences = (c.margin((u + e) @ [0.5, 0.25]) - c.margin((u - e) @ [0.5, 0.25])) / 2e-6
         assert np.allclose(slopes[:, k], differences, atol=1e-9)
+
+
+def test_units_of_the_columns_of_a_history(cart):
+    """Of an output that is reduced to a time, the history is a length all the same."""
+    timed = read(cart('reduce = "max"', 'reduce = "time_of_max"', "reach > 90 mm", "reach > 9 ms"))
+    found = [{name: u.name for name, u in units_of(study).items()} for study in (read(cart()), timed)]
+    of_all = {"t": "s", "rail.q[0]": "m", "rail.v[0]": "m/s", "speed": "m/s"}
+    assert found == [of_all | {"reach": "mm"}, of_all | {"reach": "m"}]
