@@ -119,7 +119,7 @@ def chain():
     """A cart that is released after 0.3 s and latches 1 m later, which at once releases another; a third one that gets a
     push from 0.1 s to 0.3 s, and that a strap catches."""
     mech = mbs.Mechanism("carts", gravity=(0, 0, 0), held=("a", "b"))
-    for k, name in enumerate("abc"):
+    for k, name in enumerate("abcd"):
         mech.add_body(name, 1.0, inertia=(1, 1, 1))
         mech.add_joint(name, mbs.Prismatic((1, 0, 0)), "world", name, mbs.Pose((0, k, 0)))
     mech.add_force("spring_a", mbs.JointSpring("a", stiffness=4.0, rest_coordinate=1.0))
@@ -128,6 +128,7 @@ def chain():
     mech.add_force("strap", strap)
     push = mbs.Thruster("c", direction=(1, 0, 0), thrust=10.0, times=(0.1, 0.2, 0.3), values=(0.0, 1.0, 0.0))
     mech.add_force("push", push)
+    mech.add_force("late", mbs.Thruster("d", direction=(1, 0, 0), thrust=2.0), delay=0.37)
     mech.add_event("go", mbs.Time(0.3), mbs.Release("a"))
     mech.add_event("latch", mbs.JointReaches("a", 1.0), mbs.Lock("a"))
     mech.add_event("next", mbs.When(lambda model, t, q, v: 0.05 - v[0]), mbs.Release("b"))
@@ -137,7 +138,7 @@ def chain():
 @needs_compiler
 def test_a_push_a_release_a_latch_that_releases_and_a_strap(tmp_path):
     file = tmp_path / "carts.fmu"
-    mbs.export(chain(), (np.array([0, 0, 0.7]), np.zeros(3)), file, kind="fmu", dt=0.01)
+    mbs.export(chain(), (np.array([0, 0, 0.7, 0]), np.zeros(4)), file, kind="fmu", dt=0.01)
     from fmpy.validation import validate_fmu
 
     assert validate_fmu(str(file)) == []
@@ -149,7 +150,7 @@ def test_a_push_a_release_a_latch_that_releases_and_a_strap(tmp_path):
         "strap",
         "strap",
     ]
-    found = exchanged(file, 2.5, 0.1, [f"{name}.displacement" for name in "abc"])
+    found = exchanged(file, 2.5, 0.1, [f"{name}.displacement" for name in "abcd"])
     t = found["time"]
     latched = 0.3 + np.pi / 4
     a = np.where(t < 0.3, 0, np.where(t < latched, 1 - np.cos(2 * (t - 0.3)), 1))
@@ -159,7 +160,8 @@ def test_a_push_a_release_a_latch_that_releases_and_a_strap(tmp_path):
     ends = 0.5 + t + 50 / 3 * np.clip(0.3 - t, 0, 0.1) ** 3
     strapped = np.where(t < free, 1 + 0.5 * np.sin(2 * (t - 0.5)), 1 - (t - free))
     c = np.where(t < 0.2, begins, np.where(t < 0.5, ends, strapped))
-    for name, exact in (("a", a), ("b", b), ("c", c)):
+    d = np.maximum(t - 0.37, 0) ** 2
+    for name, exact in (("a", a), ("b", b), ("c", c), ("d", d)):
         assert abs(found[f"{name}.displacement"] - exact).max() < ALLOWED
 
 

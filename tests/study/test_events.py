@@ -170,3 +170,15 @@ def test_a_run_of_another_version_is_not_called_damaged(finished, tmp_path):
                 with pytest.raises(InputError, match=r"is a run of jaxmbs 0\.0\.1, .*nothing is damaged"):
                     use(folder, True) if use is resume else use(folder)
     assert (folder / "results.zarr" / "zarr.json").read_bytes() == before
+
+
+def test_a_delay_is_dispersed_like_any_number(cart, command):
+    """Each sample begins with the delay that it drew."""
+    more = "damping = 0.5\ndelay = 0.01\n", '[outputs.began]\ntype = "event_time"\nevent = "spring"\n'
+    spread = '[dispersions."spring.delay"]\ndistribution = "uniform"\nlow = 0.0\nhigh = 0.1\n'
+    path = cart("damping = 0.5\n", more[0], "[simulation]", spread + more[1] + "[simulation]")
+    found = repeat(read(path), [0, 1, 2])
+    assert found.numbers is not None and len(set(found.outputs["began"])) == 3
+    assert found.outputs["began"] == pytest.approx(found.numbers.parameters["spring.delay"], rel=1e-12)
+    said = command("info", path).stdout
+    assert "delay, delay 0.01" in said and "enable spring" in said

@@ -21,7 +21,6 @@ from jaxmbs.dynamics.constrained.constraints import tree_of
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, get
 from jaxmbs.model import set as with_values
-from jaxmbs.model.events import Time
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.chance import needs_key
 from jaxmbs.simulate.functions import Functions, finite
@@ -77,10 +76,11 @@ class Motion(NamedTuple):
         """The next instant [s] that is known beforehand: of a condition on time, of an event that is armed then, of a force
         element, of a controller. Infinite if there is none; of controllers, it may have passed."""
         run, mode = self._run(t, jnp.zeros(()), self._phase(x), tau, values, state.mode), self._mode(state)
+        dues = [e.when.due(run.tree.values.of(e.name, e.when.numbers)) for e in run.events]
         later = [
-            jnp.where(fired > 0, jnp.inf, jnp.asarray(run.tree.values.of(e.name, e.when.numbers)["t"], jnp.float64))
-            for e, fired in zip(run.events, state.fired, strict=True)
-            if isinstance(e.when, Time)
+            jnp.where(fired > 0, jnp.inf, jnp.asarray(due, jnp.float64))
+            for due, fired in zip(dues, state.fired, strict=True)
+            if due is not None
         ]
         later += run.watch.arming.values()
         later += [t + wait for wait in run.branches.waits(mode, t)]
@@ -119,7 +119,7 @@ class Motion(NamedTuple):
                 g = jnp.where(met & ~below, stops.near - jnp.abs(g), jnp.where(over & ~met, -1.0, g))
             else:
                 g = jnp.where(over, -1.0, g)
-            if not isinstance(event.when, Time):
+            if event.when.due(run.tree.values.of(event.name, event.when.numbers)) is None:
                 out.append((event.name, g))
         corners = zip(run.branches.corners, run.guards.of_corners(t, phase, mode), strict=True)
         return out + [(self.model.structure.forces[k].name, g) for (k, _), (g, _) in corners]

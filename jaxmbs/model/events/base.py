@@ -68,6 +68,10 @@ class Condition(Element):
         """Functions of the motion; the event happens when one of them rises through zero."""
         raise NotImplementedError
 
+    def due(self, p: Numbers) -> Scalar | None:
+        """The time [s] at which it becomes true, if that is known beforehand."""
+        return None
+
 
 @element
 class Delay(Condition):
@@ -79,6 +83,9 @@ class Delay(Condition):
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         return (now.t - p["delay"],)
+
+    def due(self, p: Numbers) -> Scalar:
+        return p["delay"]
 
 
 @element

@@ -37,6 +37,9 @@ class Time(Condition):
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         return (now.t - p["t"],)
 
+    def due(self, p: Numbers) -> Scalar:
+        return p["t"]
+
 
 @element
 class JointReaches(Condition):

@@ -42,16 +42,13 @@ def contents(study: Study) -> dict[str, Any]:
          **{f"{side}_pose": _pose(f"{k.name}.{side}_pose", number) for side in ("parent", "child")}}
         for k in s.links
     ]  # fmt: skip
+    others = ("forces", "loops", "constraints")
     return {
         "name": model.name, "bodies": bodies, "joints": joints, "nq": model.nq, "nv": model.nv,
         "mass": float(sum(b["mass"] for b in bodies)), "gravity": number("gravity"),
         "equations": equations_text(s),
-        **{key: [_element(x, number) for x in getattr(s, key, ())] for key in ("loops", "constraints")},
-        "forces": [
-            {**_element(x, number), **({"delay": number(f"{x.name}.delay")} if x.name in s.delayed else {})}
-            for x in s.forces
-        ],
-        "events": [_event(e, number) for e in s.events if e.name not in s.delayed],
+        **{key: [_element(x, number) for x in getattr(s, key, ())] for key in others},
+        "events": [_event(e, number) for e in s.events],
         "simulation": study.simulation.model_dump(exclude_none=True), "seed": study.seed,
         "dispersions": [
             {"name": d.name, "target": d.target.name, "apply": d.apply, "distribution": distribution(d),
