@@ -234,7 +234,7 @@ class _Recorder:
         if isinstance(index, np.generic):
             chosen = branches[min(max(int(index), 0), len(branches) - 1)]
             return self.interpret(chosen.jaxpr, chosen.consts, inputs[1:])
-        if self.serves is not None and (closed := skipping(eqn)) is not None:
+        if self.shared_too and (closed := skipping(eqn)) is not None:  # within a loop: C source has no loops
             return self.interpret(closed.jaxpr, closed.consts, inputs)
         found = [[entries(x) for x in self.interpret(b.jaxpr, b.consts, inputs[1:])] for b in branches]
         out = []

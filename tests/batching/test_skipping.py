@@ -102,9 +102,10 @@ def test_work_counts_the_iterations_of_loops():
     assert work(jax.make_jaxpr(turns)(X[0]).jaxpr) == 40
 
 
-def test_machine_code_has_the_loop():
+def test_machine_code_has_the_loop_within_another():
+    """Elsewhere there is none, so that a function without loops can be written as C source."""
     closed = jax.make_jaxpr(if_positive)(X[0])
-    for serves, loops in ((lambda eqn: True, 1), (None, 0)):
-        program = record(closed, [Source((4,), X.dtype, True)], serves)
+    for inside, loops in ((True, 1), (False, 0)):
+        program = record(closed, [Source((4,), X.dtype, True)], lambda eqn: True, inside)
         found = [x for x in program.items if isinstance(x, Step) and x.loop is not None and x.loop.going is not None]
         assert len(found) == loops
