@@ -36,6 +36,7 @@ from jaxmbs.batching.scalars import (
 )
 from jaxmbs.batching.separable import LARGEST
 from jaxmbs.batching.simplification import Simplifier, folded
+from jaxmbs.batching.skipping import skipping
 from jaxmbs.batching.whole import along_rows, parts_of
 from jaxmbs.batching.zeros import Guarded
 
@@ -220,7 +221,8 @@ class _Recorder:
         return list(outputs)
 
     def choice(self, eqn: Any, inputs: list[Any]) -> list[Any] | None:
-        """A cond whose index may differ between rows, evaluated as by jax.vmap: all branches, then a selection.
+        """A cond whose index may differ between rows, evaluated as by jax.vmap: all branches, then a selection; in
+        machine code, a costly branch is skipped by rows that do not need it (`skipping`).
 
         If the index is a constant, only its branch is evaluated. Returns None if this cannot be done on entries: with
         effects or large arrays, or if all rows share the index (unless shared values are taken apart, too).
@@ -232,6 +234,8 @@ class _Recorder:
         if isinstance(index, np.generic):
             chosen = branches[min(max(int(index), 0), len(branches) - 1)]
             return self.interpret(chosen.jaxpr, chosen.consts, inputs[1:])
+        if self.shared_too and (closed := skipping(eqn)) is not None:  # within a loop: C source has no loops
+            return self.interpret(closed.jaxpr, closed.consts, inputs)
         found = [[entries(x) for x in self.interpret(b.jaxpr, b.consts, inputs[1:])] for b in branches]
         out = []
         for v, *cases in zip(eqn.outvars, *found, strict=True):
