@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.events.base import Delay
 from jaxmbs.model.fields import Declared, numbers_of
 from jaxmbs.model.floating import warn_of_floating
+from jaxmbs.model.forces import CentralGravity, Planet
 from jaxmbs.model.model import Model, read_only
 from jaxmbs.model.parameters import Parameter, pattern_of
 from jaxmbs.model.parts import Parts
@@ -53,6 +55,13 @@ def built(
             f"mechanism {name!r}: gravity is {tuple(gravity)}, and there is a planet, which attracts every body; "
             "leave one of them out"
         )
+    planets = [x.name for x in forces if isinstance(x.element, Planet | CentralGravity)]
+    for one, other in itertools.combinations(planets, 2):
+        if numbers[f"{one}.center"][1] == numbers[f"{other}.center"][1]:
+            raise ModelError(
+                f"mechanism {name!r}: {one!r} and {other!r} attract towards the same centre, so that gravity would count "
+                "twice; leave one of them out"
+            )
     structure = Structure(
         name, links, forces, parameters, tuple(parts.loops.values()), tuple(parts.constraints.values()),
         tuple(events), held, tuple(off_at_first), visuals=tuple(visuals),

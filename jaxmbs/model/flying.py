@@ -69,10 +69,11 @@ def _elements(p: Numbers, x: Vector3, velocity: Vector3) -> dict[str, Scalar]:
     d, h = r.norm(), r.cross(v)
     e = (v.cross(h) * (1 / mu) - r * (1 / d)).norm()  # the vector points to the periapsis
     parameter = (h @ h) / mu
-    returns = e < 1
-    far = where(returns, parameter / where(returns, 1 - e, 1.0), float("inf"))
+    inverse = 2 / d - (v @ v) / mu  # of the semi-major axis: it says whether the body returns, also where e rounds to 1
+    returns = inverse > 0
+    far = where(returns, (1 + e) / where(returns, inverse, 1.0), float("inf"))
     return {
-        "semi_major_axis": 1 / (2 / d - (v @ v) / mu),
+        "semi_major_axis": 1 / inverse,
         "eccentricity": e,
         "inclination": angle(safe_sqrt(h.x * h.x + h.y * h.y), h.z),
         "ascending_node": angle(h.x, -h.y),

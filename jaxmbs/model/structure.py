@@ -283,6 +283,12 @@ class Structure:
             raise unknown("joint", name, self.joint_index, where)
         return self.joint_index[name]
 
+    def root_of(self, i: int) -> int:
+        """The first link on the way from the world to link i."""
+        while self.links[i].parent >= 0:
+            i = self.links[i].parent
+        return i
+
     def find_moving(self, name: str, where: str) -> int:
         """The index of a joint that has a motion of its own."""
         i = self.find_joint(name, where)

@@ -390,7 +390,8 @@ def test_a_tabulated_atmosphere():
     p = {k: tuple(map(known, v)) if isinstance(v, tuple) else known(v) for k, v in vars(table).items()}
     gas = table.gas(p, known(500.0))
     assert float(gas.density) == pytest.approx(1.5 * (1.2 * 0.9) ** 0.5) and float(gas.sound) == pytest.approx(338.0)
-    assert float(table.gas(p, known(2e3)).density) == pytest.approx(1.5 * 0.9)
+    assert float(table.gas(p, known(2e3)).density) == pytest.approx(1.5 * 0.9 * (0.9 / 1.2))  # it goes on to fall
+    assert float(table.gas(p, known(-1e3)).density) == pytest.approx(1.5 * 1.2)
 
 
 def test_interference_by_distance():
@@ -528,6 +529,10 @@ def test_an_environment_in_a_file(tmp_path):
             lambda m: [m.set_environment(planet=mbs.Earth()), m.add_force("moon", mbs.Planet(5e12, 1.7e6))],
             "force 'moon' is a second planet, after 'planet'",
         ),
+        (
+            lambda m: m.add_force("one", mbs.CentralGravity(4e14)) or m.add_force("two", mbs.CentralGravity(4e14)),
+            "'one' and 'two' attract towards the same centre, so that gravity would count twice",
+        ),
         (lambda m: m.set_environment(wind=mbs.Wind((0.0, 1.0), (1.0, 2.0))), "north has 1 numbers, height has 2"),
         (
             lambda m: [m.set_environment(atmosphere=mbs.StandardAtmosphere()), m.add_force("air", mbs.Aerodynamics(
@@ -554,3 +559,8 @@ def test_what_does_not_fit_is_refused(change, says):
     with pytest.raises(mbs.ModelError, match=says):
         change(mech)
         mech.build()
+
+
+def test_a_height_that_is_no_number_has_no_air():
+    gas = air(float("nan"))
+    assert np.isnan(float(gas.density)) and np.isnan(float(gas.sound))

@@ -108,3 +108,16 @@ def test_outputs_measure_the_elements_and_an_apoapsis_beyond_infinity_is_undefin
         assert found["periapsis_height"] == pytest.approx(a * (1 - e) - RADIUS, abs=5.0)  # within 0.02 s
         far = found["apoapsis_height"]
         assert np.isnan(far) if e > 1 else far == pytest.approx(a * (1 + e) - RADIUS, abs=50.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sideways", [0.0, 1e-3, 1e-2, 0.1])
+def test_the_apoapsis_of_a_nearly_vertical_path(sideways, dtype):
+    """A body thrown up at 1 km/s from 100 km returns from the height that its energy gives, though its eccentricity is 1."""
+    model, r = point(mbs.Earth(j2=False, rotation=False)), RADIUS + 1e5
+    q, v = np.array([r, 0.0, 0.0], dtype), np.array([1000.0, sideways, 0.0], dtype)
+    found = mbs.orbital_elements(model, q, v, "satellite")
+    wanted = 2 / (2 / r - 1e6 / MU) - RADIUS
+    assert found.apoapsis_height == pytest.approx(wanted, abs=1e-3 if dtype == np.float64 else 5.0)
+    rest = mbs.orbital_elements(model, np.array([7e6, 0, 0], dtype), np.zeros(3, dtype), "satellite")
+    assert rest.apoapsis_height == pytest.approx(7e6 - RADIUS, rel=1e-5)

@@ -28,6 +28,7 @@ from jaxmbs.spatial import (
     ZERO_FORCE,
     ZERO_MOTION,
     Force,
+    Motion,
     RigidInertia,
     Symmetric3,
     Transform,
@@ -74,6 +75,44 @@ class TreeScene:
             velocity = tree.pick([m.V for m in self.motions], i)
             self._bodies[name] = BodyState(tree.pick(self._placements, i), velocity, tree.body_in_link[i])
         return self._bodies[name]
+
+    def together(self, names: Iterable[str], motion: bool) -> dict[str, BodyState]:
+        """The bodies for an element that depends on how they lie and move relative to one another. In single precision,
+        bodies on one branch of the tree are seen from its root: far out, and at the speed of an orbit, differences of
+        places and velocities in the world would have lost their digits. motion: whether the velocities are seen so, too."""
+        tree, names = self.tree, sorted(names)
+        s = tree.structure
+        roots = {s.root_of(s.find_body(name)) for name in names}
+        if tree.dtype != np.float32 or tree.rolled or len(names) < 2 or len(roots) > 1:
+            return {name: self.body(name) for name in names}
+        placements, velocities = self._from_roots
+        seen = {}
+        for name in names:
+            i = s.find_body(name)
+            velocity = velocities[i] if motion else self.body(name).velocity
+            seen[name] = BodyState(placements[i], velocity, tree.body_in_link[i])
+        return seen
+
+    @functools.cached_property
+    def _from_roots(self) -> tuple[list[Transform], list[Motion]]:
+        """Placements and velocities of the links as if the origin of the root of each branch stood still at that of the
+        world."""
+        tree, s = self.tree, self.tree.structure
+        rates = tree.split(self.v, s.motion_v)
+        places: list[Transform] = []
+        velocities: list[Motion] = []
+        for link, m, v, joint in zip(s.links, self.motions, rates, (x.joint for x in s.links), strict=True):
+            if link.parent < 0:
+                places.append(Transform(m.X.rotation, ZERO3))
+                velocities.append(Motion(m.V.angular, ZERO3))
+            else:
+                places.append(places[link.parent] @ m.X)
+                own = sum((S * x for S, x in zip(m.S, v, strict=True)), ZERO_MOTION)
+                if joint.rheonomic:  # of what depends on time alone, the digits are those of the world
+                    before = self.motions[link.parent].V
+                    own = m.V - m.X.motion_to_child(before)
+                velocities.append(m.X.motion_to_child(velocities[link.parent]) + own)
+        return places, velocities
 
     def joint(self, name: str) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
         """(q, v) of a tree joint or a cut joint."""
@@ -153,7 +192,10 @@ class TreeScene:
         joints = {name: self.joint(name) for name in (getattr(element, f) for f in element.joints)}
         air = self.air(getattr(element, "body", WORLD), self.tree.values[f"{name}.reference"]) if element.in_air else ()
         inertias = self.inertias(masses) if element.on_every_inertia else ()
-        bodies = {b: self.body(b) for b in sorted(named)}
+        beside = element.between and len(named) == sum(getattr(element, f) is not None for f in element.bodies)
+        bodies = self.together(named, True) if beside else {b: self.body(b) for b in sorted(named)}
+        if element.in_air:  # its loads do not depend on places but by the distance from another body
+            bodies = self.together(named, False)
         return Scene(self.t, bodies, joints, masses, external, rates, sides, air, inertias)
 
     def inertias(self, bodies: Iterable[str]) -> dict[str, Symmetric3]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -48,7 +49,11 @@ class FlightReaches(Condition):
         return {"planet": (Ground,), "atmosphere": (Atmosphere,)}.get(NEEDED.get(self.part, ""), ())
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
-        return {f"value: {self.part} must be more than zero": (self.part in _SIGNED) | (p["value"] > 0)}
+        latitude = abs(p["value"]) <= math.pi / 2
+        return {
+            f"value: {self.part} must be more than zero": (self.part in _SIGNED) | (p["value"] > 0),
+            "value: a latitude is in radians, from -pi/2 to pi/2": (self.part != "latitude") | latitude,
+        }
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         """As a share of the value, or of the planet's radius, so that what rounding leaves is small beside one."""
@@ -89,8 +94,14 @@ class OrbitReaches(Condition):
         return (Planet,)
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
-        axis = self.part == "semi_major_axis"
-        return {"value: a semi-major axis is not zero; of a hyperbola it is negative": (not axis) | (p["value"] != 0)}
+        value, part = p["value"], self.part
+        return {
+            "value: a semi-major axis is not zero; of a hyperbola it is negative": (part != "semi_major_axis")
+            | (value != 0),
+            "value: an eccentricity is not negative": (part != "eccentricity") | (value >= 0),
+            "value: an inclination is in radians, from 0 to pi": (part != "inclination")
+            | ((value >= 0) & (value <= math.pi)),
+        }
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         """Lengths in radii of the planet. Of those that are infinite between an ellipse and a hyperbola, the inverses, which

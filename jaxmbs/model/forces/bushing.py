@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
@@ -26,6 +28,7 @@ class Bushing(Force):
     array([5., 2., 5.])
     """
 
+    between: ClassVar[bool] = True
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body of frame a")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body of frame b")
     pose_a: Pose = field(Kind.PART, "", "frame a on body_a", default=_HERE, of=Pose)

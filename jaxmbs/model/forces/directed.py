@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
@@ -18,6 +20,7 @@ class Directed(Force):
     the same line.
     """
 
+    between: ClassVar[bool] = True
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body that it is mounted on")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body that it pushes")
     point_a: Vector = field(Kind.VECTOR, "m", "p_a: where s = 0, in axes of body_a")

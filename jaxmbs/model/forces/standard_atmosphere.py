@@ -11,7 +11,7 @@ from jaxmbs.model.forces.base import Numbers
 from jaxmbs.model.forces.surroundings import Atmosphere, Gas
 from jaxmbs.model.given import Number
 from jaxmbs.spatial.known import known
-from jaxmbs.spatial.scalar import Scalar, exp, log, maximum, minimum, sqrt, where
+from jaxmbs.spatial.scalar import Scalar, exp, log, sqrt, where
 
 RADIUS = 6_356_766.0  # m, of the earth in the relation of geometric to geopotential height
 GRAVITY, GAS, RATIO = 9.80665, 8314.32 / 28.9644, 1.4  # m/s²; J/(kg K); of specific heats
@@ -75,7 +75,7 @@ class StandardAtmosphere(Atmosphere):
     density_factor: Number = field(Kind.NOT_NEGATIVE, "", "by which density and pressure are multiplied", default=1.0)
 
     def gas(self, p: Numbers, height: Scalar) -> Gas:
-        z = maximum(height, known(-5000.0))
+        z = where(height < -5000.0, -5000.0, height)  # what is no number stays none
         H = RADIUS * z / (RADIUS + z)
         # of the layer: its bottom, the temperature and the logarithm of the density there, the slope of the temperature
         low, warm, ground, slope = map(known, GROUNDS[0])
@@ -84,7 +84,8 @@ class StandardAtmosphere(Atmosphere):
             low, warm, ground, slope = (
                 where(above, x, y) for x, y in zip(values, (low, warm, ground, slope), strict=True)
             )
-        d = minimum(H, known(RADIUS * TOP / (RADIUS + TOP))) - low
+        top = known(RADIUS * TOP / (RADIUS + TOP))
+        d = where(top < H, top, H) - low
         T = warm + slope * d
         level = slope == 0
         warming = log(T / warm)

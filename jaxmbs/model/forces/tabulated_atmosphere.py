@@ -11,13 +11,14 @@ from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Numbers
 from jaxmbs.model.forces.surroundings import Atmosphere, Gas
 from jaxmbs.model.given import Number, Vector
-from jaxmbs.spatial.scalar import Scalar, exp, log
+from jaxmbs.spatial.scalar import Scalar, exp, log, minimum, where
 
 
 @element
 class TabulatedAtmosphere(Atmosphere):
     """Density and speed of sound at given heights. Between these, the logarithm of the density and the speed of sound are
-    linear; before the first and after the last height they are constant.
+    linear; below the first height they are constant. Above the last one, the density goes on to fall as between the last
+    two, and the speed of sound is constant.
 
     >>> mech = mbs.Mechanism("ball")
     >>> sounding = {"height": (0.0, 5e3, 10e3), "density": (1.18, 0.73, 0.41), "sound": (345.0, 320.0, 299.0)}
@@ -38,7 +39,12 @@ class TabulatedAtmosphere(Atmosphere):
 
     def gas(self, p: Numbers, height: Scalar) -> Gas:
         passed = tuple(height >= x for x in p["height"])
-        density = exp(profiles.piecewise_linear(height, p["height"], tuple(map(log, p["density"])), passed))
+        levels = tuple(map(log, p["density"]))
+        level = profiles.piecewise_linear(height, p["height"], levels, passed)
+        if len(levels) > 1:
+            fall = minimum((levels[-1] - levels[-2]) / (p["height"][-1] - p["height"][-2]), 0.0)
+            level = level + where(passed[-1], fall * (height - p["height"][-1]), 0.0)
+        density = exp(level)
         density, sound = (
             density * p["density_factor"],
             profiles.piecewise_linear(height, p["height"], p["sound"], passed),

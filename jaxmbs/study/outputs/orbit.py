@@ -39,4 +39,4 @@ class Orbit(OfState):
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
         found = elements_of(state, self.body)
-        return found[self.part], found["eccentricity"] < 1 if self.part == "apoapsis_height" else True
+        return found[self.part], found["semi_major_axis"] > 0 if self.part == "apoapsis_height" else True
