@@ -106,4 +106,4 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) $(VENV)-newest runs build
+	rm -rf $(VENV) $(VENV)-newest $(VENV)-gpu $(VENV)-gpu-newest runs build

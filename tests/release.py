@@ -41,6 +41,7 @@ STAGES = {
     "robots": ("a public collection of robots", "test-robots"),
     "faults": ("seeded faults that the tests notice", "test-faults"),
     "newest": ("default tests with the newest Python and JAX", "test-newest"),
+    "gpu": ("kernels for GPUs that need not be there, with the lowest and the newest JAX", "test-gpu"),
 }
 
 

@@ -16,6 +16,19 @@ CASES = {
         {"atmosphere": mbs.StandardAtmosphere(), "wind": SHEAR, "planet": mbs.Earth()},
         ("planet.mu", "planet.zonals", "planet.rate", "planet.flattening", "planet.radius", "wind.north"),
     ),
+    "exponential air and an attracting planet with its own axes": (
+        {
+            "atmosphere": mbs.ExponentialAtmosphere(),
+            "planet": mbs.Planet(4e14, 6e6, flattening=0.003, center=(3e5, -2e5, 1e5), attitude=mbs.rotation("x", 0.3)),
+        },
+        (
+            "planet.center",
+            "atmosphere.density",
+            "atmosphere.scale_height",
+            "air.coefficients.mach",
+            "air.coefficients.alpha",
+        ),
+    ),
     "a table of air over a plane": (
         {"atmosphere": TABLE, "wind": SHEAR},
         ("atmosphere.density", "atmosphere.sound", "wind.east"),

@@ -217,7 +217,19 @@ AROUND = {"atmosphere": mbs.StandardAtmosphere(), "wind": mbs.Wind(east=(3.0,), 
 def glider(seed=0, around=AROUND, **more):
     rng = np.random.default_rng(seed)
     size = 4 * 3 * 2
-    names = ("axial", "side", "normal", "drag", "lift", "roll", "pitch", "yaw", "pitch_damping", "roll_damping")
+    names = (
+        "axial",
+        "side",
+        "normal",
+        "drag",
+        "lift",
+        "roll",
+        "pitch",
+        "yaw",
+        "pitch_damping",
+        "roll_damping",
+        "yaw_damping",
+    )
     tables = {name: tuple(rng.normal(size=size)) for name in names}
     mech = mbs.Mechanism("glider")
     mech.add_body("glider", 5.0, (0.1, 0, 0), (0.5, 0.6, 0.7))
@@ -261,7 +273,14 @@ def test_forces_of_tables_by_an_independent_interpolation():
     turn = 0.8 * np.array([c["roll"], c["pitch"], c["yaw"]]) + [0.01, 0.02, 0.03]
     w = turned @ v[:3]
     damped = (
-        0.8 * 0.5 * rho * speed * 0.4 * 0.7**2 / 2 * np.array([c["roll_damping"] * w[0], c["pitch_damping"] * w[1], 0])
+        0.8
+        * 0.5
+        * rho
+        * speed
+        * 0.4
+        * 0.7**2
+        / 2
+        * np.array([c["roll_damping"] * w[0], c["pitch_damping"] * w[1], c["yaw_damping"] * w[2]])
     )
     force, moment = turned @ (pressure * body), turned @ (pressure * 0.7 * turn + damped)
     wrench = np.concatenate([moment + np.cross(at, force), force])

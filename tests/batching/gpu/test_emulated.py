@@ -10,7 +10,7 @@ import jaxmbs as mbs
 from jaxmbs.batching import over_rows
 from jaxmbs.batching.lookup import Table, lookup
 from jaxmbs.batching.machine import MACHINE, host
-from tests.batching import fuzz
+from tests.batching import fuzz, test_skipping
 from tests.batching.gpu.emulated import EMULATED
 from tests.cases import relative
 
@@ -136,3 +136,12 @@ def test_random_programs_equal_vmap(seed, monkeypatch):
     for name, x, y in zip(names, map(jax.tree.leaves, got), map(jax.tree.leaves, want), strict=False):
         for a, b in zip(x, y, strict=True):
             assert not fuzz.differs(a, b), (name, fuzz.differs(a, b))
+
+
+@pytest.mark.parametrize("fn", test_skipping.FUNCTIONS)
+def test_branches_that_no_row_needs(fn):
+    """Each thread leaves the loop that a costly branch of a cond has become by itself."""
+    rows = jnp.asarray(np.random.default_rng(0).normal(size=(150, 4)))
+    got, want = jax.jit(over_rows(fn, on=EMULATED))(rows), jax.jit(jax.vmap(fn))(rows)
+    for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        assert np.isfinite(y).all() and relative(x, y) < 1e-12
