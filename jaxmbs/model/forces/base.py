@@ -123,7 +123,7 @@ def _sum(before: Sequence[Scalar] | None, values: Sequence[Scalar]) -> tuple[Sca
 class Force(Element):
     """Base of the force elements: a class with declared fields, the loads that it applies, its energy and its power."""
 
-    between: ClassVar[bool] = False  # acts between its bodies, by their relative places and velocities alone
+    pairwise: ClassVar[bool] = False  # acts between its bodies, by their relative places and velocities alone
     on_every_mass: ClassVar[bool] = False  # acts on all bodies that have mass
     on_every_inertia: ClassVar[bool] = False  # takes their inertias, too
     in_air: ClassVar[bool] = False  # takes the air at the point `reference` of its body

@@ -28,7 +28,7 @@ class Bushing(Force):
     array([5., 2., 5.])
     """
 
-    between: ClassVar[bool] = True
+    pairwise: ClassVar[bool] = True
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body of frame a")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body of frame b")
     pose_a: Pose = field(Kind.PART, "", "frame a on body_a", default=_HERE, of=Pose)

@@ -32,7 +32,7 @@ class ClearanceHinge(Force):
     -0.001020
     """
 
-    between: ClassVar[bool] = True
+    pairwise: ClassVar[bool] = True
     trials: ClassVar[int] = 32
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body with the hole")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body with the pin")

@@ -27,7 +27,7 @@ class Contact(Force):
     array([0., 0., 1.])
     """
 
-    between: ClassVar[bool] = True
+    pairwise: ClassVar[bool] = True
     trials: ClassVar[int] = 24  # enough for a few touches
     body: str = field(Kind.BODY_OR_WORLD, "", "body of the point")
     point: Vector = field(Kind.VECTOR, "m", "the point, in body axes")

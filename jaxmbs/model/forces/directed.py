@@ -20,7 +20,7 @@ class Directed(Force):
     the same line.
     """
 
-    between: ClassVar[bool] = True
+    pairwise: ClassVar[bool] = True
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body that it is mounted on")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body that it pushes")
     point_a: Vector = field(Kind.VECTOR, "m", "p_a: where s = 0, in axes of body_a")

@@ -16,7 +16,7 @@ from jaxmbs.spatial.scalar import Scalar, safe_divide
 class Line(Force):
     """Base of elements that pull along the line between two points."""
 
-    between: ClassVar[bool] = True
+    pairwise: ClassVar[bool] = True
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body at one end")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body at the other end")
     point_a: Vector = field(Kind.VECTOR, "m", "end on body_a, in its axes", default=(0.0, 0.0, 0.0))
