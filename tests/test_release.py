@@ -19,8 +19,8 @@ def path(tmp_path, monkeypatch):
 
 def test_the_line_of_a_table(path):
     said = release.line(release.table(ROWS[:1]), "tests/release.md")
-    assert "all passed, 1 of 8 stages so far" in said and release.git("rev-parse", "--short", "HEAD") in said
-    assert "1 of 2 stages failed, 2 of 8 stages so far" in release.line(release.table(ROWS), "tests/release.md")
+    assert "all passed, 1 of 9 stages so far" in said and release.git("rev-parse", "--short", "HEAD") in said
+    assert "1 of 2 stages failed, 2 of 9 stages so far" in release.line(release.table(ROWS), "tests/release.md")
     whole = release.table([(name, "3 passed", 60.0, 90.0) for name, _ in release.STAGES.values()])
     assert release.line(whole, "tests/release.md").endswith(", all passed.")
     page = release.told(f"a\n{release.BEGIN}old{release.END}\nb\n", said)
