@@ -97,3 +97,25 @@ def test_forces_between_neighbours_keep_their_digits_in_float32(name):
     assert np.abs(exact.wrenches).max() > 1e-12
     for a, b in zip(single.wrenches, exact.wrenches, strict=True):
         assert np.abs(a - b).max() < 3e-5 * np.abs(exact.wrenches).max()
+
+
+def test_a_child_that_moves_as_given_in_float32():
+    """Its velocity beside its parent is found from those in the world."""
+    mech = mbs.Mechanism("pair")
+    for body in ("stage", "arm", "satellite"):
+        mech.add_body(body, 10.0, inertia=(1.0, 1.0, 1.0))
+    mech.add_joint("orbit", mbs.Free(), "world", "stage")
+    mech.add_joint("driven", mbs.Carried(acceleration=(0.1, 0.0, 0.0)), "stage", "arm", mbs.Pose((0, 0.5, 0)))
+    mech.add_joint("apart", mbs.Free(), "arm", "satellite")
+    spring = mbs.LinearSpring("stage", "satellite", stiffness=100.0, damping=30.0, rest_length=0.3)
+    mech.add_force("between", spring)
+    model = mech.build()
+    q = np.zeros(model.nq)
+    q[model.q_slice("orbit")] = [6e6, 1e6, 0, 1, 0, 0, 0]
+    q[model.q_slice("apart")] = [0.3, 0.1, 0.2, 1, 0, 0, 0]
+    v = np.linspace(0.01, 0.1, model.nv)
+    exact, single = (
+        mbs.element_forces(model, q.astype(x), v.astype(x), t=2.0)["between"] for x in (np.float64, np.float32)
+    )
+    for a, b in zip(single.wrenches, exact.wrenches, strict=True):
+        assert np.abs(a - b).max() < 3e-5 * np.abs(exact.wrenches).max()

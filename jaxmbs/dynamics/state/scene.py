@@ -110,7 +110,7 @@ class TreeScene:
                 own = sum((S * x for S, x in zip(m.S, v, strict=True)), ZERO_MOTION)
                 if joint.rheonomic:  # of what depends on time alone, the digits are those of the world
                     before = self.motions[link.parent].V
-                    own = m.V - m.X.motion_to_child(before)
+                    own = m.V + m.X.motion_to_child(before) * -1.0
                 velocities.append(m.X.motion_to_child(velocities[link.parent]) + own)
         return places, velocities
 
