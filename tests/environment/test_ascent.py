@@ -85,7 +85,7 @@ def vehicle(stage, ignition):
     mech.set_environment(atmosphere=mbs.StandardAtmosphere(), planet=mbs.Earth())
     kind = (Lower, Upper)[stage]
     burns = {"thrust": THRUST[stage], "specific_impulse": IMPULSE[stage] / 9.80665, "propellant": FUEL[stage]}
-    mech.add_force("motor", kind("rocket", direction=(1, 0, 0), ignition=ignition, **burns))
+    mech.add_force("motor", kind("rocket", axis=(1, 0, 0), ignition=ignition, **burns))
     given = {"area": AREA, "length": LENGTH, "reference": (-STAGES[stage][FULL][1], 0, 0)}
     air = (
         mbs.Coefficients(alpha=tuple(FORCES), lift=LIFT, drag=DRAG),
