@@ -122,7 +122,7 @@ def test_what_cannot_be_sampled(made, says):
 
 
 def test_in_a_file(tmp_path):
-    """A class from outside the package, named by a study's file; its state is an output with a name and is dispersed."""
+    """A class from outside the package, with its period and its offset."""
     (tmp_path / "valves.py").write_text(
         '''"""A valve."""
 
@@ -149,28 +149,10 @@ class Valve(SampledForce):
     (tmp_path / "cart.toml").write_text(
         """
 modules = ["valves.py"]
-
 [mechanism]
-name = "cart"
-gravity = [0.0, 0.0, 0.0]
-
-[[mechanism.bodies]]
-name = "cart"
-mass = 2.0
-
-[[mechanism.joints]]
-name = "rail"
-type = "prismatic"
-axis = [1.0, 0.0, 0.0]
-parent = "world"
-child = "cart"
-
-[[mechanism.forces]]
-name = "valve"
-type = "valve"
-joint = "rail"
-period = 0.1
-offset = 0.05
+bodies = [{ name = "cart", mass = 2.0 }]
+joints = [{ name = "rail", type = "prismatic", axis = [1, 0, 0], parent = "world", child = "cart" }]
+forces = [{ name = "valve", type = "valve", joint = "rail", period = 0.1, offset = 0.05 }]
 """,
         encoding="utf-8",
     )

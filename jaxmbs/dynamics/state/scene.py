@@ -192,10 +192,10 @@ class TreeScene:
         joints = {name: self.joint(name) for name in (getattr(element, f) for f in element.joints)}
         air = self.air(getattr(element, "body", WORLD), self.tree.values[f"{name}.reference"]) if element.in_air else ()
         inertias = self.inertias(masses) if element.on_every_inertia else ()
-        beside = element.pairwise and len(named) == sum(getattr(element, f) is not None for f in element.bodies)
-        bodies = self.together(named, True) if beside else {b: self.body(b) for b in sorted(named)}
-        if element.in_air:  # its loads do not depend on places but by the distance from another body
-            bodies = self.together(named, False)
+        pair = element.pairwise and WORLD not in (getattr(element, f) for f in element.bodies)
+        # in air, velocities count as they are, and places by the distance of two bodies alone
+        beside = pair or element.in_air
+        bodies = self.together(named, motion=pair) if beside else {b: self.body(b) for b in sorted(named)}
         return Scene(self.t, bodies, joints, masses, external, rates, sides, air, inertias)
 
     def inertias(self, bodies: Iterable[str]) -> dict[str, Symmetric3]:

@@ -15,9 +15,8 @@ from jaxmbs.model.given import Number
 @element
 class SampledForce(Force):
     """Base of force elements that sample: at offset, offset + period, ... the states that `sampled` returns take new values,
-    which are held until the next sample. States with a rate change continuously, as in every `Force`. A controller that
-    samples at the same instant sees the new values in what the element does afterwards, and its commands to the element
-    act from the element's next sample on.
+    which are held until the next sample. States with a rate change continuously, as in every `Force`. The element and
+    controllers that sample at the same instant see the motion and the states as they are just before it.
     """
 
     period: float = field(Kind.PERIOD, "s", "time between two samples", kw_only=True)
