@@ -278,6 +278,7 @@ def benchmarks() -> str:
         if path.stem in _STATISTICS:
             machine = kept.pop("machine", None)  # that of early tables is not known
             out += _STATISTICS[path.stem](kept) + ([f"{_machine(machine)}. {_versions(machine)}\n"] if machine else [])
+            continue
         if "rows" not in kept or path.stem.startswith("beside-mjx"):  # which the page on GPUs shows
             continue
         if path.stem == "loops":
@@ -399,6 +400,24 @@ def _controller(kept: dict[str, Any]) -> list[str]:
     ]
 
 
+def _air(kept: dict[str, Any]) -> list[str]:
+    """A free body with aerodynamics from tables, and without air."""
+    head = ("air", "step, ns", "times without air", "first call, s", "error of the force")
+    rows = (
+        (
+            r["air"], f"{r['ns_per_step']:.0f}", f"{r['times_without']:.2f}", f"{r['first_call_s']:.1f}",
+            "–" if r["error"] is None else f"{r['error']:.0e}",
+        )
+        for r in kept["rows"]
+    )  # fmt: skip
+    return [
+        "## A body in air\n",
+        f"A free body in {kept['instances']:,} instances, {kept['steps']} steps of `rk4`; times per step and instance. The "
+        "tables are over Mach number and angle of attack; the error is relative, beside NumPy.\n",
+        table(head, rows),
+    ]
+
+
 def _flexible_arms(kept: dict[str, Any]) -> list[str]:
     """Arms with two flexible links beside Exudyn, and bodies with many modes beside rigid links."""
     arms = kept["arms"]
@@ -423,6 +442,7 @@ def _flexible_arms(kept: dict[str, Any]) -> list[str]:
 _STATISTICS = {
     "separation": _separation, "rare_failure": _rare_failure, "many_samples": _many_samples, "workers": _workers,
     "solvers": _solvers, "within_jax": _within_jax, "flexible_arms": _flexible_arms, "controller": _controller,
+    "air": _air,
 }  # fmt: skip
 _WINDOWS = ("windows", "build, s", "first result, s", "step, µs", "step in a batch of 1024, µs", "acceleration, µs",
             "Pinocchio, µs", "error", "jaxmbs, ms", "Exudyn index 3, ms", "index 2, ms")  # fmt: skip
