@@ -413,7 +413,7 @@ def _air(kept: dict[str, Any]) -> list[str]:
     return [
         "## A body in air\n",
         f"A free body in {kept['instances']:,} instances, {kept['steps']} steps of `rk4`; times per step and instance. The "
-        "tables are over Mach number and angle of attack; the error is relative, beside NumPy.\n",
+        "tables are over Mach number and angle of attack; the error is relative, beside an interpolation of SciPy.\n",
         table(head, rows),
     ]
 
