@@ -12,12 +12,12 @@ Collisions = dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]
 
 
 def collision_shapes(path: str | Path, *, trust: bool = False) -> Collisions:
-    """The collision shapes in the URDF or MJCF file at `path`: {body: [(solid, its pose in the body's frame), ...]}, by the
-    names that bodies have in the model of the file; bodies without any are left out.
+    """The collision shapes in the URDF, SDFormat or MJCF file at `path`: {body: [(solid, its pose in the body's frame),
+    ...]}, by the names that bodies have in the model of the file; bodies without any are left out.
 
     They serve drawing (`Mechanism.add_visual`) and clearances (`mbs.study.outputs.shape_on`). In an MJCF they are the geoms
     that collide with others by `contype` and `conaffinity`; meshes are given as they are, although MuJoCo collides with
-    their hulls. trust: also read meshes in other folders, as for `from_urdf` and `from_mjcf`. A ModelWarning counts what has
+    their hulls. trust: also read meshes in other folders, as for `from_urdf`. A ModelWarning counts what has
     no such shape (planes, ellipsoids, height fields). Raises InputError with all faults, each with its element.
 
     >>> from pathlib import Path
@@ -30,8 +30,12 @@ def collision_shapes(path: str | Path, *, trust: bool = False) -> Collisions:
     path = Path(path)
     if is_urdf(path):
         from jaxmbs.io.urdf import reader
+    elif path.suffix.lower() == ".sdf":
+        from jaxmbs.io.sdf import reader
     elif is_robot(path) and path.suffix.lower() in (".xml", ".mjcf"):
         from jaxmbs.io.mjcf import reader
     else:
-        raise InputError(Problem("", "collision shapes are read from URDF and MJCF files (.urdf, .xml, .mjcf)"), path)
+        raise InputError(
+            Problem("", "collision shapes are read from URDF, SDFormat and MJCF files (.urdf, .sdf, .xml, .mjcf)"), path
+        )
     return reader(path, trust=trust, on_unsupported="warn").collisions()

@@ -13,20 +13,21 @@ if TYPE_CHECKING:
     from jaxmbs.model import Model
 
 USD = (".usd", ".usda", ".usdc", ".usdz")
-ROBOTS = (".urdf", ".xml", ".mjcf", *USD)  # files of other programs
+ROBOTS = (".urdf", ".sdf", ".xml", ".mjcf", *USD)  # files of other programs
 GROUP = "jaxmbs.formats"  # entry points of packages: functions (path, **options), named as the end of a file's name
 
 
 def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
-    """Model of a file: the [mechanism] of a TOML file, a URDF, an MJCF, a USD, or a file that an installed package reads.
+    """Model of a file: the [mechanism] of a TOML file, a URDF, an SDFormat, an MJCF, a USD, or one that an installed package
+    reads.
 
     trust: run the Python modules that a TOML file names in `modules`, which define its own elements, and its FMUs, and
     read files that a file names in other folders. Without it, a TOML file with modules or FMUs and an MJCF file that
     names files in other folders are refused, and TOML and URDF files are read without meshes in other folders (except
     those of the URDF's ROS package). Everything else in a TOML file (dispersions, outputs, ...) is ignored. options:
-    those of `from_urdf`, `from_mjcf` and `from_usd`. A package reads files such as *.sdf with a function (path,
-    **options) -> Model, the entry point "sdf" of the group "jaxmbs.formats"; it receives `options` and `trust`. Raises
-    InputError (a ModelError): one line for every fault, with the path of its key.
+    those of `from_urdf`, `from_sdf`, `from_mjcf` and `from_usd`. A package reads files such as *.urdfx with a function
+    (path, **options) -> Model, the entry point "urdfx" of the group "jaxmbs.formats"; it receives `options` and `trust`.
+    Raises InputError (a ModelError): one line for every fault, with the path of its key.
 
     >>> mbs.load("examples/stage_separation.toml")  # doctest: +SKIP
     <Model 'stage separation': 2 bodies (stage, payload), nq = 14, nv = 12>
@@ -45,7 +46,8 @@ def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
 
 
 def is_robot(path: str | Path) -> bool:
-    """Whether the file is a URDF, an MJCF, a USD, or one that an installed package reads, judged by the end of its name."""
+    """Whether the file is a URDF, an SDFormat, an MJCF, a USD, or one that an installed package reads, by the end of its
+    name."""
     return Path(path).suffix.lower() in ROBOTS or _entry(path) is not None
 
 
@@ -83,11 +85,15 @@ def _by_package(entry: EntryPoint, path: str | Path, options: dict[str, Any]) ->
 
 
 def from_robot(path: str | Path, **options: Any) -> Model:
-    """Model of a URDF, an MJCF, a USD, or a file that an installed package reads. A file named .xml is a URDF if <robot>
-    appears at its beginning, otherwise an MJCF."""
+    """Model of a URDF, an SDFormat, an MJCF, a USD, or a file that an installed package reads. A file named .xml is a URDF
+    if <robot> appears at its beginning, otherwise an MJCF."""
     path = Path(path)
     if entry := _entry(path):
         return _by_package(entry, path, options)
+    if path.suffix.lower() == ".sdf":
+        from jaxmbs.io.sdf import from_sdf
+
+        return from_sdf(path, **options)
     if path.suffix.lower() in USD:
         from jaxmbs.io.usd import from_usd
 

@@ -8,5 +8,6 @@ from jaxmbs.io.loading import is_robot as is_robot
 from jaxmbs.io.loading import load as load
 from jaxmbs.io.mjcf import from_mjcf as from_mjcf
 from jaxmbs.io.save import save as save
+from jaxmbs.io.sdf import from_sdf as from_sdf
 from jaxmbs.io.urdf import from_urdf as from_urdf
 from jaxmbs.io.usd import from_usd as from_usd

@@ -19,7 +19,8 @@ import numpy as np
 from jaxmbs.errors import ModelError
 from jaxmbs.io.draft import Draft, OnUnsupported, Repair, listed, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem, choices
-from jaxmbs.io.names import read_bytes, within
+from jaxmbs.io.names import read_bytes
+from jaxmbs.io.resources import resource
 from jaxmbs.io.xml import parsed
 from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
 from jaxmbs.model.constraints import Coupling
@@ -296,7 +297,10 @@ class _Reader:
         elif shape.tag == "sphere":
             size = (2 * self._number(shape, "radius", where),) * 3
         elif shape.tag == "mesh":
-            size, file = self._numbers(shape, "scale", (1.0, 1.0, 1.0), where), self._file(shape.get("filename") or "")
+            size, file = (
+                self._numbers(shape, "scale", (1.0, 1.0, 1.0), where),
+                resource(self.draft.path, shape.get("filename") or "", self.trust),
+            )
             if not file:
                 self.draft.leave_out(
                     "meshes outside the file's folder, which are read only if you trust the file (trust=True)"
@@ -306,19 +310,6 @@ class _Reader:
             self.draft.leave_out(f"shapes <{shape.tag}>")
             return None
         return str(shape.tag), size, file
-
-    def _file(self, name: str) -> str:
-        """The path of a mesh; "package://" is looked up in the folders above the file. "" if it must not be read."""
-        here = self.draft.path.resolve().parent
-        found = here / name.removeprefix("file://")
-        if name.startswith("package://"):
-            tail = name.removeprefix("package://")
-            tried = (f / x for f in (here, *here.parents) for x in (tail, tail.partition("/")[2]))
-            found = next((x for x in tried if x.is_file()), None)
-            if found is None:
-                return name
-        package = next((f for f in (here, *here.parents) if (f / "package.xml").is_file()), here)
-        return str(found) if self.trust or within(here, found) or within(package, found) else ""
 
     def _note_the_rest(self) -> None:
         """Note everything that has not been read, so that nothing is dropped silently."""

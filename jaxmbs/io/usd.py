@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jaxmbs.errors import ModelError
 from jaxmbs.io.draft import Draft, OnUnsupported, Repair, tidy
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.hinges import Hinge, composed, connect, inverse
 from jaxmbs.io.names import TRUST, within
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Triple
-from jaxmbs.model.joints import Fixed, Free, Prismatic, Revolute, Spherical
+from jaxmbs.model.joints import Fixed, Prismatic, Revolute, Spherical
 from jaxmbs.model.joints.base import Joint
 
 AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
@@ -27,28 +26,6 @@ ALONG_AXIS: dict[str, type[Revolute] | type[Prismatic]] = {
 WITHOUT: dict[str, type[Fixed] | type[Spherical]] = {"PhysicsFixedJoint": Fixed, "PhysicsSphericalJoint": Spherical}
 EARTH = 9.81  # [m/s²], where a scene does not say
 _FLAT = 1e-5  # by which axes of a frame may differ from unit vectors: the format holds single precision
-
-
-@dataclass(frozen=True)
-class _Hinge:
-    """A joint of the stage: its path, joint, the bodies of both ends ("" is the world), frames in them, whether it is left
-    out of the tree on purpose."""
-
-    path: str
-    name: str
-    joint: Joint
-    bodies: tuple[str, str]
-    poses: tuple[Pose, Pose]
-    cut: bool
-
-    def from_body(self, body: str) -> tuple[Joint, str, Pose, Pose]:
-        """(joint, body at the other end, frame in `body`, frame in the other), so that the coordinate has its sign."""
-        if body == self.bodies[0]:
-            return self.joint, self.bodies[1], *self.poses
-        joint = self.joint
-        if isinstance(joint, (Revolute, Prismatic)):
-            joint = type(joint)(tuple(-x for x in joint.axis))
-        return joint, self.bodies[0], self.poses[1], self.poses[0]
 
 
 def from_usd(
@@ -187,7 +164,7 @@ class _Reader:
             name, path, mass, tuple(map(float, com)), np.diag(inertia) if flat else (inertia + inertia.T) / 2
         )
 
-    def _hinge(self, prim: Any) -> _Hinge | None:
+    def _hinge(self, prim: Any) -> Hinge | None:
         path, kind, api = str(prim.GetPath()), str(prim.GetTypeName()), self.physics.Joint(prim)
         if not api.GetJointEnabledAttr().Get():
             return None
@@ -213,7 +190,7 @@ class _Reader:
             return None
         name = self.draft.new_name("joint", prim.GetName())
         cut = bool(api.GetExcludeFromArticulationAttr().Get())
-        return _Hinge(path, name, joint, (a, b), (pose_a, pose_b), cut)
+        return Hinge(path, name, joint, (a, b), (pose_a, pose_b), cut)
 
     def _end(self, path: str, side: int, relation: Any, position: Any, rotation: Any) -> tuple[str, Pose] | None:
         """(path of the body, "" for the world; frame of the joint in it) of one end of a joint."""
@@ -230,47 +207,31 @@ class _Reader:
             body = body.GetParent()
         if body == prim:
             return str(body.GetPath()), local
-        here = _composed(self._pose(prim), local)
+        here = composed(self._pose(prim), local)
         if not body or body.IsPseudoRoot():
             return "", here
-        return str(body.GetPath()), _composed(_inverse(self._pose(body)), here)
+        return str(body.GetPath()), composed(inverse(self._pose(body)), here)
 
-    def _connect(self, hinges: list[_Hinge]) -> None:
-        """Add the joints: a tree from the world through all bodies, then what closes loops."""
-        reached, left = {""}, [h for h in hinges if not h.cut]
+    def _connect(self, hinges: list[Hinge]) -> None:
+        """Add the joints, and the drives of those in the tree."""
         order = sorted(self.bodies, key=lambda path: not any(path == r or path.startswith(f"{r}/") for r in self.roots))
-        while len(reached) <= len(self.bodies):
-            found = next((h for h in left if (h.bodies[0] in reached) != (h.bodies[1] in reached)), None)
-            if found is None:
-                body = next(path for path in order if path not in reached)
-                name = self.draft.new_name("joint", f"{self.names[body]}_free")
-                self.draft.joint(name, body, Free(), "world", self.names[body], self._pose(self.bodies[body]))
-                reached.add(body)
-                continue
-            left.remove(found)
-            parent = next(b for b in found.bodies if b in reached)
-            joint, child, here, there = found.from_body(parent)
-            self.draft.joint(found.name, found.path, joint, self.names[parent], self.names[child], here, there)
-            reached.add(child)
-            self._add_drive(found)
-        for h in (*left, *(h for h in hinges if h.cut)):
-            if self._drives(h):
-                self.draft.lacks("drives of cut joints", h.path)
-            try:
-                self.draft.mech.close_loop(h.name, h.joint, self.names[h.bodies[0]], self.names[h.bodies[1]], *h.poses)
-            except ModelError as error:
-                self.draft.fault(h.path, str(error))
+        tree = connect(self.draft, hinges, self.names, {path: self._pose(self.bodies[path]) for path in order})
+        for h in hinges:
+            if h.name in tree:
+                self._add_drive(h)
+            elif self._drives(h):
+                self.draft.lacks("drives of cut joints", h.where)
 
-    def _drives(self, hinge: _Hinge) -> list[str]:
-        found = map(str, self.stage.GetPrimAtPath(hinge.path).GetAppliedSchemas())
+    def _drives(self, hinge: Hinge) -> list[str]:
+        found = map(str, self.stage.GetPrimAtPath(hinge.where).GetAppliedSchemas())
         return [name for name in found if name.startswith("PhysicsDriveAPI")]
 
-    def _add_drive(self, hinge: _Hinge) -> None:
+    def _add_drive(self, hinge: Hinge) -> None:
         """The drive of a joint about or along its axis, as a spring and damper: angles of drives are in degrees."""
         kind = {Revolute: "angular", Prismatic: "linear"}.get(type(hinge.joint))
-        prim = self.stage.GetPrimAtPath(hinge.path)
+        prim = self.stage.GetPrimAtPath(hinge.where)
         if set(self._drives(hinge)) - {f"PhysicsDriveAPI:{kind}"}:
-            self.draft.lacks("drives that are not along the axis of a joint", hinge.path)
+            self.draft.lacks("drives that are not along the axis of a joint", hinge.where)
         if kind is None or not prim.HasAPI(self.physics.DriveAPI, kind):
             return
         drive = self.physics.DriveAPI(prim, kind)
@@ -279,20 +240,20 @@ class _Reader:
         if not (stiffness or damping):
             return
         if str(drive.GetTypeAttr().Get()) != "force":
-            self.draft.lacks("drives of accelerations", hinge.path)
+            self.draft.lacks("drives of accelerations", hinge.where)
             return
         if speed and damping:
-            self.draft.lacks("drives with a target velocity", hinge.path)
+            self.draft.lacks("drives with a target velocity", hinge.where)
             return
         most = drive.GetMaxForceAttr().Get()
         if most == 0:
             return
         if most is not None and np.isfinite(most):
-            self.draft.lacks("largest forces of drives", hinge.path)
+            self.draft.lacks("largest forces of drives", hinge.where)
         # forces are in kg unit/s² of the stage, torques in kg unit²/s²
         unit = np.pi / 180 if kind == "angular" else self.meter
         factor = self.kilogram * self.meter * (self.meter / unit if kind == "angular" else 1.0 / unit)
-        self.draft.spring(hinge.name, hinge.path, damping * factor, stiffness * factor, rest * unit)
+        self.draft.spring(hinge.name, hinge.where, damping * factor, stiffness * factor, rest * unit)
 
     def _note(self, prim: Any) -> None:
         """Count what is not part of a model."""
@@ -328,13 +289,3 @@ def _orthonormal(R: np.ndarray) -> np.ndarray:
     """The rotation nearest to a matrix."""
     U, _, V = np.linalg.svd(R)
     return U @ V
-
-
-def _composed(a: Pose, b: Pose) -> Pose:
-    R = np.asarray(a.rotation)
-    return Pose(tuple(np.asarray(a.position) + R @ np.asarray(b.position)), tidy(R @ np.asarray(b.rotation)))
-
-
-def _inverse(a: Pose) -> Pose:
-    R = np.asarray(a.rotation).T
-    return Pose(tuple(-R @ np.asarray(a.position)), R)
