@@ -247,7 +247,9 @@ values = { file = "motor.csv", column = "kN", unit = "kN" }
 """
     path = tmp_path / "m.toml"
     path.write_text(CART[: CART.index("[initial.rail]")] + motor, encoding="utf-8")
-    with pytest.raises(InputError, match=r'\.values: "kN" measures force, but .* write factor = 1000\.0 in place of the'):
+    with pytest.raises(
+        InputError, match=r'\.values: "kN" measures force, but .* write factor = 1000\.0 in place of the'
+    ):
         mbs.load(path)
     path.write_text(path.read_text(encoding="utf-8").replace('unit = "kN"', "factor = 1000.0"), encoding="utf-8")
     np.testing.assert_allclose(mbs.get(mbs.load(path), "motor.values"), [1e3, 2e3])
