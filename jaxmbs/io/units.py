@@ -81,6 +81,12 @@ def check_unit(name: str, wanted: Sequence[str]) -> None:
     """Raise ValueError if a unit measures none of the quantities of the SI units `wanted`, as far as these are known."""
     known = [found for found in map(quantity, wanted) if found]
     if len(known) == len(wanted) and unit(name).quantity not in known:
+        if known == ["number"]:
+            found = unit(name)
+            raise ValueError(
+                f'"{name}" measures {found.quantity}, but these numbers have no unit; write factor = {found.factor!r} '
+                "in place of the unit"
+            )
         unit(name, known[0])
 
 

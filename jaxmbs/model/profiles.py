@@ -26,9 +26,12 @@ def divide(element: Element, table: str, fields: tuple[str, ...]) -> bool:
     """If the field `table` has rows in place of numbers, give their columns to `fields`, and return True. Raises ModelError
     if rows have another length, or if one of the fields is given as well."""
     rows, kind = getattr(element, table), type(element)
-    if len(shape_of(rows)) < 2:
-        return False
     where, asked = f"{kind.__name__}: {table}", f"({', '.join(fields)})"
+    try:
+        if len(shape_of(rows)) < 2:
+            return False
+    except ValueError:
+        raise ModelError(f"{where} has rows of different lengths; each of its rows must be {asked}") from None
     if shape_of(rows)[1:] != (len(fields),):
         raise ModelError(f"{where} is a table of shape {shape_of(rows)}; each of its rows must be {asked}")
     if twice := [name for name in fields if name != table and getattr(element, name) is not getattr(kind, name)]:

@@ -32,6 +32,10 @@ def test_a_wind():
             lambda: mbs.Thruster("stage", thrust=ROWS.T),
             r"Thruster: thrust is a table of shape \(2, 3\); each of its rows must be \(times, values\)",
         ),
+        (
+            lambda: mbs.Motor("stage", thrust=[[0.0, 100.0], [0.5, 900.0, 1.0]]),
+            r"Motor: thrust has rows of different lengths; each of its rows must be \(times, values\)",
+        ),
         (lambda: mbs.Wind(ROWS), r"Wind: height is a table of shape \(3, 2\).*\(height, east, north\)"),
     ],
 )

@@ -231,3 +231,25 @@ def test_a_tabulated_spring_follows_its_table():
     assert run.status == mbs.Status.OK and np.abs(run.energy_error).max() < 1e-6
     length = np.sqrt(np.asarray(run.q)[:, 0] ** 2 + 0.49)
     assert length.min() < 0.75 and length.max() > 1.3
+
+
+def test_a_unit_of_numbers_without_one_is_told_as_a_factor(tmp_path):
+    """Such as the column of a thrust curve, which is multiplied by the field `thrust`."""
+    (tmp_path / "motor.csv").write_text("t,kN\n0,1\n1,2\n", encoding="utf-8")
+    motor = """
+[[mechanism.forces]]
+name = "motor"
+type = "thruster"
+body = "cart"
+thrust = 1.0
+times = { file = "motor.csv", column = "t" }
+values = { file = "motor.csv", column = "kN", unit = "kN" }
+"""
+    path = tmp_path / "m.toml"
+    path.write_text(CART[: CART.index("[initial.rail]")] + motor, encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r'\.values: "kN" measures force, but .* write factor = 1000\.0 in place of the'
+    ):
+        mbs.load(path)
+    path.write_text(path.read_text(encoding="utf-8").replace('unit = "kN"', "factor = 1000.0"), encoding="utf-8")
+    np.testing.assert_allclose(mbs.get(mbs.load(path), "motor.values"), [1e3, 2e3])

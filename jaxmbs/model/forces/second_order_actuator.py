@@ -18,8 +18,8 @@ class SecondOrderActuator(Force):
     """A drive of a joint with one degree of freedom: its force or torque follows the command with a lag of second order.
 
     force'' = frequency² (command - force) - 2 damping_ratio frequency force', where the command is limited to `limit`, and
-    the rate of the force to `rate_limit`, which it nears with the time constant 0.1 / frequency. The work that it does comes
-    from outside.
+    the rate of the force to `rate_limit`, which it nears with the time constant 0.1 / frequency: where this limit acts,
+    steps of a fixed length must be shorter than 0.28 / frequency ("rk4"). The work that it does comes from outside.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("drive", mbs.SecondOrderActuator("elbow", frequency=20.0, damping_ratio=1.0, command=2.0))

@@ -19,9 +19,10 @@ class Servo(Force):
 
     Its shaft follows the command as an oscillator, position'' = frequency² (command - position) - 2 damping_ratio
     frequency position', with the command limited to [lowest, highest] and the speed to `rate_limit`, which it nears with
-    the time constant 0.1 / frequency; the load of the joint does not move it. The joint is tied to the shaft by a spring
-    with a damper and with the play of a gear (backlash): within play / 2 on either side there is no force, and the spring
-    and its damper together never pull back. The work of the shaft comes from outside.
+    the time constant 0.1 / frequency: where this limit acts, steps of a fixed length must be shorter than 0.28 / frequency
+    ("rk4"). The load of the joint does not move it. The joint is tied to the shaft by a spring with a damper and with the
+    play of a gear (backlash): within play / 2 on either side there is no force, and the spring and its damper together never
+    pull back. The work of the shaft comes from outside.
 
     >>> mech = mbs.library.double_pendulum()
     >>> fin = mbs.Servo("elbow", frequency=50.0, damping_ratio=1.0, command=0.2, stiffness=1e5, damping=300.0)
