@@ -168,7 +168,8 @@ def pulse_width(
 
     The demand is that of `proportional_derivative`, as a share of `full`, the torque or force of a thruster that fires all
     the time; the pulse lasts this share of the controller's period, and begins with its delay after the sample. A pulse that
-    lasted the whole period is lengthened: its start stays. state: start and width of the last pulses, zero at the start.
+    lasted the whole period is lengthened: its start stays. The next command cuts off what remains of a thruster's `fall`.
+    state: start and width of the last pulses, zero at the start.
     """
     state = _PULSES.remembered(state)
     _, demand = proportional_derivative(model, t, q, v, state, readings, parameters)
