@@ -44,6 +44,8 @@ def test_quaternion_feedback(flip):
         np.testing.assert_allclose(torque, want, atol=1e-14)
         _, still = called(laws.quaternion_feedback, {**gains, "target": tuple(attitude)}, attitude, 0 * w)
         np.testing.assert_allclose(still, np.zeros(3), atol=1e-15)
+        _, longer = called(laws.quaternion_feedback, {**gains, "target": (1.4, 0.0, 0.0, 0.0)}, attitude, w)
+        np.testing.assert_allclose(longer, torque, atol=1e-14)
     axes = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [-1, -1, -1] / np.sqrt(3)])
     _, four = called(laws.quaternion_feedback, {**gains, "axes": tuple(axes.ravel())}, attitude, w)
     assert len(four) == 4 and relative(axes.T @ np.stack(four), want) < 1e-14
@@ -127,6 +129,19 @@ def test_the_pulses_of_a_modulator():
     assert np.min(np.diff(changes)[::2] * step) >= 0.1 - 1.5 * step > np.max(lasts_on)
 
 
+def test_the_shortest_pulse_of_a_modulator_does_not_depend_on_the_rounding_of_times():
+    """Of 0.05 s at a period of 0.01 s: five samples, whenever it begins."""
+    gains = HOLD | PULSES | {"off": 0.4, "minimum": 0.05}
+    state, k = jnp.array([0.0, 1.0, 0.0, 0.0]), np.arange(2000) * 0.01
+    state = jnp.broadcast_to(state, (2000, 4)).at[:, 2:].set(k[:, None])  # has just begun, and is no longer wanted
+
+    def fires(after):
+        law = functools.partial(called, MODULATOR, gains, jnp.zeros(2))
+        return jax.vmap(lambda t, x: law(t=t, state=x)[1][0])((np.arange(2000) + after) * 0.01, state)
+
+    assert np.all(fires(4) > 0) and not np.any(fires(5))
+
+
 @pytest.mark.parametrize(
     ("law", "gains", "readings", "said"),
     [
@@ -174,6 +189,11 @@ MODULATOR = laws.pulse_width_pulse_frequency
         (laws.proportional_derivative, HOLD, {"reads": ("encoder", "gyro")}, r"'gyro'\]; .* needs a coordinate"),
         (laws.quaternion_feedback, HOLD, {"reads": ("gyro", "tracker")}, "'gyro' .* gives 6 numbers; .* needs an attitude"),
         (laws.quaternion_feedback, HOLD | {"axes": (1.0, 0.0)}, {"reads": ("tracker", "gyro")}, "three numbers for each"),
+        (laws.quaternion_feedback, HOLD | {"axes": (0.0,) * 3}, {"reads": ("tracker", "gyro")}, "one must not be zero"),
+        (laws.quaternion_feedback, HOLD | {"axes": (1.0, 0.0, 2.0) * 2}, {"reads": ("tracker", "gyro")}, "two not parallel"),
+        (laws.quaternion_feedback, HOLD | {"axes": (1.0, 0.3, 2.0, 0.1, 0.7, 0.2, 1.1, 1.0, 2.2)},
+         {"reads": ("tracker", "gyro")}, "three or more not in one plane"),
+        (laws.quaternion_feedback, HOLD | {"target": (0.0,) * 4}, {"reads": ("tracker", "gyro")}, "not zero"),
         (laws.proportional_derivative, HOLD | {"deadband": 0.1}, {}, "named 'deadband'; did you mean 'dead_band'"),
         (laws.proportional_derivative, {"stiffness": 1.0}, {}, "needs the parameter 'damping'; it has .'stiffness'"),
         (laws.proportional_derivative, HOLD | {"damping": (1.0, 2.0)}, {}, "'damping' .* has shape .2,.; pass one number"),

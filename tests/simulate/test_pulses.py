@@ -116,6 +116,15 @@ def test_a_full_demand_fires_without_a_gap():
     np.testing.assert_allclose(run.v[-1, 0], 5 * (0.4 - 0.02 - 0.005), rtol=1e-12)
 
 
+def test_a_full_demand_fires_without_a_gap_late_in_single_precision():
+    gains = {"stiffness": 1.0, "damping": 0.0, "target": 1e9, "full": 10.0, "period": 0.02, "delay": 0.0}
+    state, reading = jnp.zeros(4, jnp.float32), {"encoder": jnp.zeros(2, jnp.float32)}
+    for k in range(50):
+        t = jnp.float32(20.0) + jnp.float32(k) * jnp.float32(0.02)
+        state, (start, width, *_) = mbs.laws.pulse_width(None, t, None, None, state, reading, gains)
+        assert start == 20.0 and width == pytest.approx(0.02 * (k + 1), abs=1e-4)
+
+
 def test_a_rise_longer_than_the_shortest_pulse_is_refused():
     with pytest.raises(mbs.ModelError, match="rise <= minimum"):
         cart(rise=0.01)

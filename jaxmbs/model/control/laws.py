@@ -53,6 +53,33 @@ def proportional_derivative(
     return state, -gains["stiffness"] * error - gains["damping"] * rate
 
 
+def _turns(p: Parameters) -> Parameters:
+    """What must hold of the target and the axes of `quaternion_feedback`."""
+    found, axes = {}, p.get("axes", np.zeros(0))
+    if "target" in p:
+        found["target: pass a quaternion that is not zero"] = (p["target"] * p["target"]).sum(-1) > 0
+    found["axes: pass three numbers for each command"] = axes.shape[-1] % 3 == 0
+    if axes.shape[-1] and axes.shape[-1] % 3 == 0:
+        rows = axes.reshape(*axes.shape[:-1], -1, 3)
+        found["axes: one must not be zero, two not parallel, three or more not in one plane"] = _independent(rows)
+    return found
+
+
+def _independent(rows: Any) -> Any:
+    """Whether the directions (..., n, 3) span as much as they can, from the determinant that `_solved` divides by."""
+    n = min(rows.shape[-2], 3)
+    left, right = (rows[..., :, None, :], rows[..., None, :, :]) if n < 3 else (rows[..., :, None], rows[..., None, :])
+    A = (left * right).sum(-1 if n < 3 else -3)
+    most = A[..., 0, 0]
+    if n == 1:
+        return most > 0
+    det, most = most * A[..., 1, 1] - A[..., 0, 1] ** 2, most * A[..., 1, 1]
+    if n == 3:
+        b, c, d = A[..., 0, 1], A[..., 0, 2], A[..., 1, 2]
+        det, most = A[..., 2, 2] * det + 2 * b * c * d - A[..., 0, 0] * d**2 - A[..., 1, 1] * c**2, most * A[..., 2, 2]
+    return det > 1e-12 * most
+
+
 _TURN = Needs(
     "laws.quaternion_feedback",
     {
@@ -62,7 +89,7 @@ _TURN = Needs(
         "axes": Gain((), shapes=(LIST,)),
     },
     (_ATTITUDE, _TURNING),
-    together=lambda p: {"axes: pass three numbers for each command": np.shape(p.get("axes", ()))[-1] % 3 == 0},
+    together=_turns,
 )
 
 
@@ -76,13 +103,14 @@ def quaternion_feedback(
 
     stiffness and damping are one number each, or three, by axis. axes: the torque on the body for a command of 1, three
     numbers for each command, by default the three body axes; more than three commands are those of least norm, fewer those
-    of least squares. Two must not be parallel, and three or more must not lie in one plane: such commands are not numbers.
+    of least squares. One must not be zero, two not parallel, and three or more not in one plane.
     For a reaction wheel, whose torque is that on the wheel, the numbers are those of minus its axis; for
     a gimbal, thrust times lever.
     """
     attitude, turning = _TURN.seen(readings)
     gains = _TURN.complete(parameters)
-    a, b, c, d = jnp.asarray(gains["target"], attitude.dtype)
+    target = jnp.asarray(gains["target"], attitude.dtype)
+    a, b, c, d = target / jnp.sqrt(jnp.sum(target * target))
     w, x, y, z = attitude
     whole = a * w + b * x + c * y + d * z
     vector = jnp.stack([a * x - b * w - c * z + d * y, a * y - c * w - d * x + b * z, a * z - d * w - b * y + c * x])
@@ -140,7 +168,8 @@ def pulse_width(
 
     The demand is that of `proportional_derivative`, as a share of `full`, the torque or force of a thruster that fires all
     the time; the pulse lasts this share of the controller's period, and begins with its delay after the sample. A pulse that
-    lasted the whole period is lengthened: its start stays. state: start and width of the last pulses, zero at the start.
+    lasted the whole period is lengthened: its start stays. The next command cuts off what remains of a thruster's `fall`.
+    state: start and width of the last pulses, zero at the start.
     """
     state = _PULSES.remembered(state)
     _, demand = proportional_derivative(model, t, q, v, state, readings, parameters)
@@ -150,7 +179,7 @@ def pulse_width(
     out = []
     for side, (start, width) in zip((share, -share), jnp.reshape(state, (2, 2)), strict=True):
         own = jnp.maximum(side, 0.0) * period
-        ends, near = start + width, 1e-6 * period
+        ends, near = start + width, 1e-6 * period + _rounding(begin, state)
         goes_on = (width > 0) & (own > 0) & (jnp.abs(ends - begin) < near)
         out += [jnp.where(goes_on, start, begin), jnp.where(goes_on, begin - start + own, own)]
     return jnp.stack(out), tuple(out)
@@ -187,14 +216,15 @@ def pulse_width_pulse_frequency(
     computed exactly from sample to sample, and thrusters switch at samples: let the controller sample often. state:
     output, u, time of the last sample, time at which u changed, zero at the start.
     """
-    output, u, before, since = _MODULATOR.remembered(state)
+    state = _MODULATOR.remembered(state)
+    output, u, before, since = state
     _, demand = proportional_derivative(model, t, q, v, state, readings, parameters)
     gains = _MODULATOR.complete(parameters)
     error = demand / gains["full"] - u
     kept = jnp.exp(-jnp.maximum(t - before, 0.0) / gains["lag"])
     output = kept * output + (1 - kept) * gains["gain"] * error
     fires = jnp.where(output >= gains["on"], 1.0, jnp.where(output <= -gains["on"], -1.0, 0.0))
-    holds = (u != 0) & ((u * output > gains["off"]) | (t - since < gains["minimum"]))
+    holds = (u != 0) & ((u * output > gains["off"]) | (t - since < gains["minimum"] - _rounding(t, state)))
     new = jnp.where(holds, u, fires)
     state = jnp.stack([output, new, jnp.asarray(t, output.dtype), jnp.where(new == u, since, t)])
     thrust = gains["thrust"]
@@ -211,6 +241,11 @@ def _solved(A: Any, b: Any) -> Any:
         return jnp.stack([s * b[0] - q * b[1], p * b[1] - r * b[0]]) / (p * s - q * r)
     normals = [jnp.cross(A[(k + 1) % 3], A[(k + 2) % 3]) for k in range(3)]
     return sum(b[k] * normals[k] for k in range(3)) / (A[0] @ normals[0])
+
+
+def _rounding(t: Any, state: Any) -> Any:
+    """How far apart two times near t that are meant to be the same may lie in the numbers of the state."""
+    return 8 * jnp.finfo(state.dtype).eps * jnp.abs(t)
 
 
 def _dead_band(x: Any, width: Any) -> Any:
