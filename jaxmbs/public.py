@@ -44,8 +44,8 @@ from jaxmbs.exporting import save_ephemeris as save_ephemeris
 from jaxmbs.io import collision_shapes as collision_shapes
 from jaxmbs.io import from_fmu as from_fmu
 from jaxmbs.io import from_mjcf as from_mjcf
-from jaxmbs.io import from_urdf as from_urdf
 from jaxmbs.io import from_sdf as from_sdf
+from jaxmbs.io import from_urdf as from_urdf
 from jaxmbs.io import from_usd as from_usd
 from jaxmbs.io import load as load
 from jaxmbs.io import save as save

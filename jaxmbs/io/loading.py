@@ -22,11 +22,12 @@ def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
     reads.
 
     trust: run the Python modules that a TOML file names in `modules`, which define its own elements, and its FMUs, and
-    read files that a file names in other folders. Without it, a TOML file with modules or FMUs and an MJCF file that
-    names files in other folders are refused, and TOML and URDF files are read without meshes in other folders (except
-    those of the URDF's ROS package). Everything else in a TOML file (dispersions, outputs, ...) is ignored. options:
-    those of `from_urdf`, `from_sdf`, `from_mjcf` and `from_usd`. A package reads files such as *.urdfx with a function
-    (path, **options) -> Model, the entry point "urdfx" of the group "jaxmbs.formats"; it receives `options` and `trust`.
+    read files that a file names in other folders. Without it, a TOML file with modules or FMUs and an MJCF, SDFormat
+    or USD that names such files are refused, and TOML, URDF and SDFormat files are read without meshes in other folders
+    (except those of the robot's own package). Everything else in a TOML file (dispersions, outputs, ...) is ignored.
+    options: those of `from_urdf`, `from_sdf`, `from_mjcf` and `from_usd`. A package reads files such as *.adm with a
+    function (path, **options) -> Model, the entry point "adm" of the group "jaxmbs.formats"; it receives `options` and
+    `trust`.
     Raises InputError (a ModelError): one line for every fault, with the path of its key.
 
     >>> mbs.load("examples/stage_separation.toml")  # doctest: +SKIP

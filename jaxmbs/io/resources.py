@@ -28,6 +28,8 @@ def resource(path: Path, uri: str, trust: bool) -> str:
         if match is None:
             return uri
         found = match
+    elif not exists(found):
+        found = next((f / uri for f in chosen if exists(f / uri)), found)
     package = next((f for f in above if any((f / name).is_file() for name in PACKAGES)), here)
     allowed = trust or any(within(f, found) for f in (here, package, *chosen))
     return str(found) if allowed else ""

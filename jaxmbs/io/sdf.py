@@ -82,7 +82,7 @@ def from_sdf(
     >>> from pathlib import Path
     >>> _ = Path("swing.sdf").write_text(text)
     >>> mbs.from_sdf("swing.sdf")
-    <Model 'swing': 1 bodies (board), nq = 1, nv = 1>
+    <Model 'swing': 1 body (board), nq = 1, nv = 1>
     """
     return reader(path, gravity=gravity, repair=repair, on_unsupported=on_unsupported, trust=trust).model()
 
@@ -198,10 +198,12 @@ class _Reader:
             else:
                 root = _opened(file)
                 model = root.find("model")
-                if model is None:
+                if model is None and (root.find("light") is not None or root.find("actor") is not None):
+                    self.draft.leave_out("included lights and actors")
+                elif model is None:
                     self.draft.fault(where, f"{file.name} contains no model")
-                    continue
-                scope.add(text(e, "name") or model.get("name") or "", model, file, _version(root), e)
+                else:
+                    scope.add(text(e, "name") or model.get("name") or "", model, file, _version(root), e)
         for inner in scope.models.values():
             self._include(inner, (*above, scope.file))
 

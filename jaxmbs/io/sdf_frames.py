@@ -82,7 +82,7 @@ class Scope:
         taken = name in {**self.links, **self.joints, **self.frames, **self.models}
         if not name or taken:
             self.fault(where, f'the name "{name}" is used twice in {self._said}' if name else "it has no name")
-        elif APART in name or name in (WORLD, MODEL):
+        elif name in (WORLD, MODEL):
             self.fault(where, f'the name "{name}" is reserved')
 
     @property
@@ -95,8 +95,8 @@ class Scope:
         """The pose of a link, joint, frame or model in the frame of this scope."""
         if name in (MODEL, "") or (name == WORLD and self.parent is None):
             return HERE
-        first, _, rest = name.partition(APART)
-        if rest and first in self.models:
+        first, rest = self._split(name)
+        if rest:
             return composed(self.place(first), self.models[first].place(rest))
         if name in self._seen:
             self.fault(f'"{self.path(name)}"', "its pose refers to itself")
@@ -118,6 +118,12 @@ class Scope:
         known = (*self.links, *self.joints, *self.frames, *self.models)
         self.fault(self._said, f'there is no frame named "{name}"; {choices(name, known)}')
         return HERE
+
+    def _split(self, name: str) -> tuple[str, str]:
+        """A model and a name in it; ("", "") if the name is one of this scope: files that were flattened have "a::b"."""
+        first, _, rest = name.partition(APART)
+        own = name in self.links or name in self.joints or name in self.frames
+        return (first, rest) if rest and first in self.models and not own else ("", "")
 
     def _place_of_model(self, name: str) -> Pose:
         inner, included = self.models[name], self._included.get(name)
@@ -188,10 +194,10 @@ class Scope:
         name, seen = name.strip(), set[str]()
         scope: Scope = self
         while True:
-            first, _, rest = name.partition(APART)
+            first, rest = scope._split(name)
             if name == WORLD:
                 return Entry(None, "")
-            if rest and first in scope.models:
+            if rest:
                 scope, name = scope.models[first], rest
                 continue
             if name in scope.links:

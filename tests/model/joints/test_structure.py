@@ -9,7 +9,8 @@ PACKAGE = Path(__file__).parents[3] / "jaxmbs"
 # mechanisms and elements that add joints; the joints themselves
 ALLOWED = (
     "library/", "model/joints/", "model/mechanism.py", "model/forces/slosh.py", "model/forces/reaction_wheel.py",
-    "model/forces/rotor.py", "model/flexible_bodies/elements.py", "io/urdf.py", "io/mjcf.py", "io/usd.py",
+    "model/forces/rotor.py", "model/flexible_bodies/elements.py", "io/urdf.py", "io/sdf.py", "io/hinges.py", "io/mjcf.py",
+    "io/usd.py",
 )  # fmt: skip
 
 
