@@ -42,7 +42,7 @@ class Scope:
     ):  # fmt: skip
         self.element, self.file, self.version, self.fault = element, file, version, fault
         self.parent, self.name, self.placed = parent, name, HERE  # the last until `settle`
-        self.static = says(text(element, "static")) or bool(parent and parent.static)
+        self._holds = says(text(element, "static"))
         self.links, self.joints, self.frames = ({} for _ in range(3))
         self.models: dict[str, Scope] = {}
         self._included: dict[str, ET.Element] = {}  # elements <include> of models, which have the poses of these
@@ -68,7 +68,12 @@ class Scope:
         if included is not None:
             self._included[name] = included
             if included.find("static") is not None:
-                inner.static = says(text(included, "static"))
+                inner._holds = says(text(included, "static"))
+
+    @property
+    def static(self) -> bool:
+        """Whether this model, or one that contains it, does not move."""
+        return self._holds or bool(self.parent and self.parent.static)
 
     def settle(self) -> None:
         """Find the places of all models in the world, once all of them are known."""

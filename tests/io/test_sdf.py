@@ -162,10 +162,14 @@ def test_worlds_included_files_and_trust(tmp_path):
     (tmp_path / "models" / "box" / "box.sdf").write_text(
         f'<sdf version="1.7"><model name="box">{link("body", "0 0 1 0 0 0")}</model></sdf>', encoding="utf-8"
     )
+    (tmp_path / "models" / "wall.sdf").write_text(
+        f'<sdf version="1.7"><model name="wall"><model name="brick">{link("body")}</model></model></sdf>',
+        encoding="utf-8",
+    )
     included = "<include><uri>{}</uri><name>{}</name><pose>{} 0 0 0 0 1.5</pose>{}</include>"
     world = '<sdf version="1.7"><world name="w"><gravity>0 0 -1.6</gravity>{}</world></sdf>'
     boxes = [included.format("model://box", f"box{k}", k, "") for k in range(2)]
-    wall = included.format("box", "wall", 5, "<static>1</static>")
+    wall = included.format("wall.sdf", "wall", 5, "<static>1</static>")
     (tmp_path / "models" / "world.sdf").write_text(world.format("".join((*boxes, wall))), encoding="utf-8")
     with pytest.warns(mbs.ModelWarning):
         model = mbs.from_sdf(tmp_path / "models" / "world.sdf")
