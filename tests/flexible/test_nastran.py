@@ -109,3 +109,24 @@ def test_matrices_in_output2_files(monkeypatch):
     punched, binary = (_matrices(pyyeti.nastran, files / x, table) for x in ("matrix_factory.pch", "matrix.op2"))
     for name in names:
         assert punched[name].any() and relative(binary[name], punched[name]) < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda M, K, s: (s[:, None] * M * s, K), "does not fit the positions: entries .* differ by 282"),
+        (lambda M, K, s: (M, s[:, None] * K * s), "resists the motion of a rigid body"),
+        (lambda M, K, s: (M, K * np.where(np.arange(46) == 24, -1, 1)), "has a negative eigenvalue, -"),
+        (lambda M, K, s: (M, K * (np.arange(46) != 27)), "leaves 1 free"),
+    ],
+)  # fmt: skip
+def test_matrices_of_no_body_are_refused(tmp_path, change, says):
+    """Rotations in other units than displacements, a stiffness that is negative or zero; modes are after 24 at grids."""
+    found = pyyeti.nastran.op4.read(str(FILES / "outboard.op4"))
+    units = np.where((np.arange(46) < 24) & (np.arange(46) % 6 > 2), 1e3, 1.0)
+    M, K = change(found["mxx"], found["kxx"], units)
+    pyyeti.nastran.op4.write(str(tmp_path / "bad.op4"), {"mxx": M, "kxx": K})
+    with pytest.raises(mbs.ModelError, match=says):
+        mbs.Part.from_nastran(FILES / "outboard.asm", tmp_path / "bad.op4")
+    with pytest.raises(mbs.ModelError, match="length is 0"):
+        part("outboard", length=0.0)

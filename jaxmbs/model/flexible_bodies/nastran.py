@@ -12,7 +12,9 @@ import numpy as np
 import scipy.linalg
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.flexible_bodies.reduction import check_rigid, nodes_of, rigid_integrals, symmetric
+from jaxmbs.model.flexible_bodies.beams import positive
+from jaxmbs.model.flexible_bodies.checks import LOOSE, check_resisted, check_rigid, symmetric
+from jaxmbs.model.flexible_bodies.reduction import nodes_of, rigid_integrals
 
 NAMES = {"mass": re.compile("mxx|m?maa"), "stiffness": re.compile("kxx|m?kaa")}  # or their beginnings; M: in .op2 files
 
@@ -27,6 +29,7 @@ def superelement(
     mass: float,
 ) -> dict[str, Any]:
     """The fields of a part with all modes: see `Part.from_nastran`."""
+    positive("from_nastran", length=length, mass=mass)
     try:
         with np.printoptions():  # pyYeti changes how NumPy prints
             nastran: Any = importlib.import_module("pyyeti.nastran")
@@ -62,6 +65,8 @@ def superelement(
         raise ModelError("from_nastran: the mass matrix is not positive; give the boundary grids mass") from None
     shapes = np.zeros((len(M), len(rest)))
     shapes[rest] = own
+    squared[np.abs(squared) <= LOOSE * squared[-1]] = 0.0  # rounding
+    check_resisted(K, shapes, squared)
     # units: shapes of unit modal mass are displacements per length times the root of a mass
     part = rigid_integrals(M, rigid, shapes)
     n, at = len(rest), [grids.index(g) for g in named.values()]
@@ -72,7 +77,7 @@ def superelement(
         "mass": part["mass"] * mass,
         "com": part["com"] * length,
         "inertia": part["inertia"] * mass * length**2,
-        "frequency": np.sqrt(np.maximum(squared, 0.0)) / (2 * np.pi),
+        "frequency": np.sqrt(squared) / (2 * np.pi),
         "momentum": part["momentum"] * mass**0.5,
         "angular_momentum": part["angular_momentum"] * mass**0.5 * length,
         "inertia_change": np.zeros((n, 3, 3)),

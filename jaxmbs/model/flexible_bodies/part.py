@@ -155,7 +155,8 @@ class Part:
         along its length and across. attach: {name: place} of the nodes that other elements may be attached to; place:
         fractions of the length, 0 at the root to 1, and of the width, -0.5 to 0.5, rounded to a node of the finite elements;
         None: {"tip": (1, 0)}. stations: {name: place} of further nodes, which move with the plate, for shapes, outputs and
-        light things.
+        light things. Forces in the plane of the plate do not change its stiffness, so that a plate that spins is not
+        stiffened (no geometric stiffening).
 
         Raises ModelError for numbers that are not positive, and places that are not on the plate.
 
@@ -198,9 +199,11 @@ class Part:
         Frequencies and shapes are those of the model with all elements removed from the attachments; static loads there are
         represented exactly. inertia_change, coupling and inertia_curvature take each node's share of a mode's momentum to
         be at the node, which is exact for lumped masses. Degrees of freedom without mass follow the others as in statics.
+        Stresses do not change the stiffness, so that a part that spins is not stiffened (no geometric stiffening).
 
         Raises ModelError, with the figures, for matrices that are not symmetric or not finite, a stiffness that resists a
-        motion of the rigid body, a mass matrix that is not positive, and nodes that the model lacks.
+        motion of the rigid body, is negative, or leaves other motions free, a mass matrix that is not positive or that does
+        not fit the positions, and nodes that the model lacks. Warns of rotary inertias that are large for the positions.
         """
         from jaxmbs.model.flexible_bodies.reduction import reduced
 
@@ -231,10 +234,11 @@ class Part:
         models with 386.1 as PARAM,WTMASS need mass = 175.127 (a pound-force times second² per inch).
 
         The matrices of a superelement do not say how its inertia changes as it deforms: the forces on the modes from a
-        steady rotation, and those between modes in a body that rotates, are left out. Use such parts where they turn slowly.
+        steady rotation, and those between modes in a body that rotates, are left out, and so is the stiffening by tension of
+        a part that spins (no geometric stiffening). Use such parts where they turn slowly.
 
         Raises ModelError for files that are missing or incomplete, and, with the figures, for matrices that are not
-        symmetric or that resist a motion of the rigid body.
+        symmetric, that resist a motion of the rigid body or leave others free, or whose masses do not fit the grids.
         """
         from jaxmbs.model.flexible_bodies.nastran import superelement
 

@@ -10,7 +10,8 @@ import scipy.linalg
 import scipy.sparse
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.flexible_bodies.reduction import lowest, nodes_of, of_moving_mass, of_shapes, symmetric
+from jaxmbs.model.flexible_bodies.checks import symmetric
+from jaxmbs.model.flexible_bodies.reduction import lowest, nodes_of, of_moving_mass, of_shapes
 
 Array = np.ndarray
 ODD = 1e-9  # of the largest entry, up to which the mass matrix may differ from that of the bodies

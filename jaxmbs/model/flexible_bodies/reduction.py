@@ -13,18 +13,22 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.flexible_bodies.checks import RIGID, check_resisted, check_rigid, symmetric, warn_if_wide
 
 Array = np.ndarray
 Nodes = int | Sequence[int]
 DENSE = 400  # degrees of freedom up to which eigenvalues are computed from dense matrices
-ASYMMETRY, RIGID = 1e-8, 1e-6  # allowed, relative to the largest entries
 ALIKE = 1e-12  # relative to both diagonal entries, below which two degrees of freedom do not act on one another
 MASSLESS = 1e-13  # relative to the masses of the degrees of freedom, below which a motion moves none
 NOT_POSITIVE = (
     "flexible part: the mass matrix is not positive on all motions of the body; check signs, and that attachments have mass "
     "or are connected to nodes that have mass"
 )
-TIGHT = 1e-8  # of the largest eigenvalue, below which a motion is one of a rigid body
+TIGHT = 1e-8  # of the largest eigenvalue, below which it is rounding
+UNRESISTED = (
+    "flexible part: the stiffness matrix is not positive where the attachments and the frame are fixed ({}); connect all "
+    "nodes to the rest of the body, and check signs"
+)
 
 
 def reduced(
@@ -62,10 +66,12 @@ def reduced(
     check_rigid(K, rigid_motions(x, per))
     T, at = _tied(x, per, [*(named[name] for name in attachments), *([] if held is None else [held])])
     boundary = [at[tuple(named[name])] for name in attachments]
-    shapes, frequency = _modes(T.T @ M @ T, T.T @ K @ T, boundary, None if held is None else at[tuple(held)], modes)
+    fixed = None if held is None else at[tuple(held)]
+    shapes, frequency = _modes(T.T @ M @ T, T.T @ K @ T, boundary, fixed, modes, _moving(M, rigid_motions(x, per)))
     whole = T @ shapes
     moved = [shapes[at[tuple(own)]] if tuple(own) in at else _mean_motion(x, per, own, whole) for own in named.values()]
     found = of_shapes(M, x, whole, frequency)
+    warn_if_wide(found, x)
     found |= nodes_of(named, [x[own].mean(axis=0) for own in named.values()], moved)
     return found | (further(whole, found) if further else {})
 
@@ -166,9 +172,23 @@ def rigid_integrals(M: Any, rigid: Array, shapes: Array) -> dict[str, Any]:
             f"flexible part: the masses along x, y and z differ by {uneven:.3g} of {mass:.6g} kg; masses must not depend on "
             "the direction"
         )
+    moment = whole[:3, 3:]
+    size = np.sqrt(max(np.trace(whole[3:, 3:]), 0.0) * mass)
+    if (off := np.abs(moment + moment.T).max()) > RIGID * size:
+        raise ModelError(
+            "flexible part: the mass matrix does not fit the positions: entries for the same moment of mass differ by "
+            f"{off:.3g} of {size:.3g} kg m; check that positions and rotations have the same units and node order"
+        )
     com = np.array([whole[1, 5] - whole[2, 4], whole[2, 3] - whole[0, 5], whole[0, 4] - whole[1, 3]]) / 2 / mass
     across = np.cross(np.eye(3), com)
     inertia = whole[3:, 3:] - mass * across @ across.T
+    low, middle, high = np.linalg.eigvalsh(inertia)
+    if low + middle < high - RIGID * np.trace(whole[3:, 3:]):
+        raise ModelError(
+            f"flexible part: the mass matrix gives the body principal inertias of {low:.3g}, {middle:.3g} and {high:.3g} "
+            "kg m² about its centre of mass, of which one exceeds the sum of the others; check that positions and rotations "
+            "have the same units"
+        )
     carried = M @ shapes
     return {
         "mass": mass, "com": com, "inertia": (inertia + inertia.T) / 2, "momentum": (rigid[:, :3].T @ carried).T,
@@ -199,18 +219,27 @@ def rigid_motions(x: Array, per: int = 6) -> Array:
     return out[:, :per].reshape(-1, 6)
 
 
-def _modes(M: Any, K: Any, boundary: list[Array], frame: Array | None, modes: int) -> tuple[Array, Array]:
+def _moving(M: Any, rigid: Array) -> int:
+    """How many of the six motions of a rigid body move mass: five if all masses are points on a line."""
+    whole = rigid.T @ (M @ rigid)
+    own = np.sqrt(np.where((size := np.diag(whole)) > 0, size, 1.0))
+    return int((np.linalg.eigvalsh(whole / own[:, None] / own) > ALIKE).sum())
+
+
+def _modes(M: Any, K: Any, boundary: list[Array], frame: Array | None, modes: int, moving: int) -> tuple[Array, Array]:
     """(shapes of unit modal mass, frequencies [Hz]); boundary, frame: the six degrees of freedom of each attachment, and of
-    what is fixed."""
+    what is fixed; moving: how many motions of the rigid body move mass."""
     held = set() if frame is None else set(frame.tolist())
     b = {d for own in boundary for d in own.tolist()} - held
-    found = []
+    found = [(np.zeros((M.shape[0], 0)), np.zeros(0))]
     for own in _uncoupled(M, K):
         own = np.array([d for d in own if d not in held], int)
         m, k = M[np.ix_(own, own)], K[np.ix_(own, own)]
         at_ends = np.array([d in b for d in own], bool)
         light = (np.asarray(abs(m).sum(axis=0)).reshape(-1) == 0) & ~at_ends
         heavy, followed = ~light, None
+        if light.all():  # nothing makes them move
+            continue
         if light.any():  # without mass, they follow the others as in statics
             followed = -_solve(k[np.ix_(light, light)], _full(k[np.ix_(light, heavy)]))
             k = _full(k[np.ix_(heavy, heavy)]) + k[np.ix_(heavy, light)] @ followed
@@ -222,12 +251,11 @@ def _modes(M: Any, K: Any, boundary: list[Array], frame: Array | None, modes: in
             whole[own[light]] = followed @ shapes
         found.append((whole, squared))
     shapes, squared = np.concatenate([x for x, _ in found], axis=1), np.concatenate([x for _, x in found])
-    order = np.argsort(squared, kind="stable")[0 if frame is not None else 6 :]
-    squared = squared[order]
-    if squared.min(initial=0.0) < -TIGHT * squared.max(initial=1.0):
-        raise ModelError(f"flexible part: the stiffness matrix has a negative eigenvalue, {squared.min():.3g} 1/s²")
-    kept = slice(None, modes + len(b) - (6 if frame is None and b else 0))
-    return shapes[:, order][:, kept], np.sqrt(np.maximum(squared, 0.0))[kept] / (2 * np.pi)
+    order = np.argsort(squared, kind="stable")[0 if frame is not None else moving :]
+    shapes, squared = shapes[:, order], squared[order]
+    check_resisted(K, shapes, squared)
+    kept = slice(None, modes + len(b) - (moving if frame is None and b else 0))
+    return shapes[:, kept], np.sqrt(squared)[kept] / (2 * np.pi)
 
 
 def _uncoupled(M: Any, K: Any) -> list[Array]:
@@ -298,39 +326,20 @@ def lowest(K: Any, M: Any, n: int) -> tuple[Array, Array]:
 
 
 def _solve(K: Any, right: Array) -> Array:
-    if scipy.sparse.issparse(K):
-        return np.asarray(scipy.sparse.linalg.splu(scipy.sparse.csc_matrix(K)).solve(right))
-    return scipy.linalg.solve(K, right, assume_a="pos")
+    try:
+        if scipy.sparse.issparse(K):
+            return np.asarray(scipy.sparse.linalg.splu(scipy.sparse.csc_matrix(K)).solve(right))
+        return scipy.linalg.solve(K, right, assume_a="pos")
+    except (np.linalg.LinAlgError, RuntimeError):  # RuntimeError: of SciPy's sparse factorisation
+        raise ModelError(UNRESISTED.format(_figures(K))) from None
 
 
-def symmetric(name: str, x: Any) -> Any:
-    """The matrix, made symmetric to the last digit. Raises ModelError if it is asymmetric by more than rounding."""
-    m: Any = scipy.sparse.csr_matrix(x) if scipy.sparse.issparse(x) else np.asarray(x)
-    if m.ndim != 2 or m.shape[0] != m.shape[1] or not m.shape[0] or m.dtype.kind not in "fiu":
-        raise ModelError(
-            f"flexible part: the {name} matrix is {m.shape} of {m.dtype}; pass a square one of real numbers"
-        )
-    m = m.astype(float)
-    off, size = abs(m - m.T).max(), abs(m).max()
-    if not np.isfinite(size):
-        raise ModelError(f"flexible part: the {name} matrix has numbers that are not finite")
-    if not size:
-        raise ModelError(f"flexible part: the {name} matrix is zero")
-    if off > ASYMMETRY * size:
-        raise ModelError(f"flexible part: the {name} matrix is not symmetric (by {off:.3g} of {size:.3g})")
-    return (m + m.T) / 2
-
-
-def check_rigid(K: Any, rigid: Array) -> None:
-    """Refuse a stiffness matrix that resists motions of the rigid body: it is held somewhere, or units are mixed."""
-    forces = np.abs(K @ rigid)
-    scale = abs(K) @ np.abs(rigid)
-    worst = (forces.max(axis=0) / np.maximum(np.asarray(scale).max(axis=0), 1e-300)).max()
-    if worst > RIGID:
-        raise ModelError(
-            f"flexible part: the stiffness matrix resists the motion of a rigid body (forces of {worst:.2e} of those of its "
-            "entries); remove all supports, and check that positions and matrices have the same units and node order"
-        )
+def _figures(K: Any) -> str:
+    """Why a stiffness matrix cannot be factorised; eigenvalues of large ones would take long."""
+    if K.shape[0] > 5 * DENSE:
+        return f"a factorisation of {K.shape[0]} rows fails"
+    sizes = scipy.linalg.eigvalsh(_full(K))
+    return f"least eigenvalue {sizes[0]:.3g} of {sizes[-1]:.3g}"
 
 
 def _full(x: Any) -> Array:
