@@ -58,7 +58,8 @@ _MESSAGES = {
     "restitution, or use a Contact)",
     Status.COARSE: (
         f"the error of the energy balance exceeds {100 * SHARE:g} % of the energy exchanged plus "
-        f"{100 * SHARE_OF_ALL:g} % of the largest kinetic energy and rounding: the steps are too long; reduce dt"
+        f"{100 * SHARE_OF_ALL:g} % of the largest kinetic energy and rounding: the steps are too long; reduce dt, or, where "
+        "springs or modes of flexible bodies are stiff, use method 'implicit'"
     ),
     Status.STEP_UNDERFLOW: "the tolerance needs steps shorter than the rounding error of the time; try method 'implicit'",
     Status.UNBALANCED: (
