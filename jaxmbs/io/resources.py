@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from jaxmbs.io.names import exists, within
+from jaxmbs.io.names import exists, read_bytes, within
+from jaxmbs.io.xml import parsed
 
 PACKAGES = ("package.xml", "model.config")  # files at the root of a package of ROS, and of a model of Gazebo
 SCHEMES = ("package://", "model://")
@@ -33,3 +34,17 @@ def resource(path: Path, uri: str, trust: bool) -> str:
     package = next((f for f in above if any((f / name).is_file() for name in PACKAGES)), here)
     allowed = trust or any(within(f, found) for f in (here, package, *chosen))
     return str(found) if allowed else ""
+
+
+def model_file(found: Path) -> Path | None:
+    """The file of a model, which may be named by its folder, whose model.config names the file."""
+    if not exists(found):
+        return None
+    if found.is_file():
+        return found.resolve()
+    config = found / "model.config"
+    if config.is_file():
+        named = [e.text or "" for e in parsed(read_bytes(config)).findall("sdf")]
+        files = [p for name in reversed(named) if exists(p := found / name.strip()) and p.is_file()]
+        return files[0].resolve() if files else None
+    return (found / "model.sdf").resolve() if (found / "model.sdf").is_file() else None

@@ -19,10 +19,10 @@ from jaxmbs.io.draft import Draft, OnUnsupported, Repair, rotated
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.hinges import Hinge, composed, connect, inverse
 from jaxmbs.io.names import TRUST, read_bytes
-from jaxmbs.io.resources import resource
+from jaxmbs.io.resources import model_file, resource
 from jaxmbs.io.sdf_frames import WORLD, Scope, number, says, text, vector
 from jaxmbs.io.sdf_shapes import color, form
-from jaxmbs.io.xml import parsed
+from jaxmbs.io.xml import not_too_deep, parsed
 from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.given import Triple
@@ -31,6 +31,8 @@ from jaxmbs.model.joints.base import Joint
 
 GRAVITY = (0.0, 0.0, -9.81)
 GAZEBO = (0.0, 0.0, -9.8)  # [m/s²] of worlds that do not say
+GRAVITY_OF_WORLDS = (1, 6)  # first version whose gravity is of the world, not of its <physics>
+MOST = 2000  # included models: files that include others twice double them with each
 TYPES = ("revolute", "continuous", "prismatic", "screw", "universal", "revolute2", "ball", "fixed")
 # elements that do not concern the motion of bodies, by the element that contains them; "" for those that are read
 ASIDE = {
@@ -104,9 +106,14 @@ def reader(
         raise InputError(Problem(where, said), path)
 
     if gravity is None:
-        gravity = vector(whole, "gravity", GAZEBO, "gravity", fault) if worlds else GRAVITY
+        physics = (
+            whole.find("physics") if _version(root) < GRAVITY_OF_WORLDS and whole.find("gravity") is None else None
+        )
+        holder = whole if physics is None else physics
+        gravity = vector(holder, "gravity", GAZEBO, "gravity", fault) if worlds else GRAVITY
     draft = Draft(whole.get("name") or path.stem, gravity, path, repair, on_unsupported)
-    return _Reader(draft, whole, _version(root), trust)
+    with not_too_deep(path):
+        return _Reader(draft, whole, _version(root), trust)
 
 
 def _opened(path: Path) -> ET.Element:
@@ -132,9 +139,14 @@ class _Reader:
         self.top = Scope(whole, draft.path.resolve(), version, None, "", draft.fault)
         self.names = {"": WORLD}  # of bodies, by the names that links have in the whole file
         self.places: dict[str, Pose] = {}
+        self.included = 0
 
     def model(self) -> Model:
         """The model of the file, and one warning with all remarks. Raises InputError with all faults."""
+        with not_too_deep(self.draft.path):
+            return self._model()
+
+    def _model(self) -> Model:
         self._begin()
         scopes = list(self._scopes(self.top))
         for scope in scopes:
@@ -159,6 +171,10 @@ class _Reader:
 
     def collisions(self) -> dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]:
         """{body: [(collision shape, its pose), ...]}. Raises InputError with all faults."""
+        with not_too_deep(self.draft.path):
+            return self._collisions()
+
+    def _collisions(self) -> dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]:
         self._begin()
         out: dict[str, list[Any]] = {}
         for scope in self._scopes(self.top):
@@ -184,7 +200,14 @@ class _Reader:
         for e in scope.element.findall("include"):
             uri, where = text(e, "uri") or "", f'include "{text(e, "uri") or ""}"'
             found = resource(scope.file, uri, self.trust)
-            file = self._model_file(Path(found)) if found else None
+            file = model_file(Path(found)) if found else None
+            if file is not None:  # its folder may name, or link to, a file elsewhere
+                found = resource(scope.file, str(file), self.trust)
+            self.included += 1
+            if self.included > MOST:
+                raise InputError(
+                    Problem(where, f"more than {MOST} models are included; leave some out"), self.draft.path
+                )
             if not found:
                 self.draft.fault(where, f"lies outside the folder of the file; if you trust it, pass {TRUST}")
             elif file is None:
@@ -206,16 +229,6 @@ class _Reader:
                     scope.add(text(e, "name") or model.get("name") or "", model, file, _version(root), e)
         for inner in scope.models.values():
             self._include(inner, (*above, scope.file))
-
-    def _model_file(self, found: Path) -> Path | None:
-        """The file of a model, which may be named by its folder, whose model.config names the file."""
-        if found.is_file():
-            return found.resolve()
-        config = found / "model.config"
-        if config.is_file():
-            named = [e.text or "" for e in parsed(read_bytes(config)).findall("sdf")]
-            return next((p.resolve() for name in reversed(named) if (p := found / name.strip()).is_file()), None)
-        return (found / "model.sdf").resolve() if (found / "model.sdf").is_file() else None
 
     def _scopes(self, scope: Scope) -> Iterator[Scope]:
         yield scope

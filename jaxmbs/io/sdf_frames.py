@@ -46,6 +46,8 @@ class Scope:
         self.links, self.joints, self.frames = ({} for _ in range(3))
         self.models: dict[str, Scope] = {}
         self._included: dict[str, ET.Element] = {}  # elements <include> of models, which have the poses of these
+        self._found: dict[str, Pose] = {}  # places of names, so that long chains are followed once
+        self._settled = self.parent is None and element.tag == "world"
         self._seen: set[str] = set()  # names whose places are being looked for
         for tag, found in (("link", self.links), ("joint", self.joints), ("frame", self.frames)):
             for k, e in enumerate(element.findall(tag), 1):
@@ -79,6 +81,7 @@ class Scope:
         """Find the places of all models in the world, once all of them are known."""
         if self.parent is None and self.element.tag == "model":
             self.placed = self._placed_by(self.element, self.element.get("placement_frame") or "", self, self._said)
+        self._settled = True
         for name, inner in self.models.items():
             inner.placed = composed(self.placed, self.place(name))
             inner.settle()
@@ -98,28 +101,40 @@ class Scope:
 
     def place(self, name: str) -> Pose:
         """The pose of a link, joint, frame or model in the frame of this scope."""
-        if name in (MODEL, "") or (name == WORLD and self.parent is None):
+        if name in (MODEL, "") or (name == WORLD and self.element.tag == "world"):
             return HERE
+        if name == WORLD:
+            if not self._settled:
+                self.fault(
+                    self._said, 'the pose of its placement_frame refers to "world", which is to be found from it'
+                )
+            return inverse(self.placed)
         first, rest = self._split(name)
         if rest:
             return composed(self.place(first), self.models[first].place(rest))
+        if name in self._found:
+            return self._found[name]
         if name in self._seen:
             self.fault(f'"{self.path(name)}"', "its pose refers to itself")
             return HERE
         self._seen.add(name)
         try:
-            if name in self.links:
-                return self.pose(self.links[name], f'link "{self.path(name)}"', MODEL)
-            if name in self.joints:
-                e = self.joints[name]
-                return self.pose(e, f'joint "{self.path(name)}"', (text(e, "child") or "").strip())
-            if name in self.frames:
-                e = self.frames[name]
-                return self.pose(e, f'frame "{self.path(name)}"', e.get("attached_to") or MODEL)
-            if name in self.models:
-                return self._place_of_model(name)
+            self._found[name] = self._looked_for(name)
         finally:
             self._seen.discard(name)
+        return self._found[name]
+
+    def _looked_for(self, name: str) -> Pose:
+        if name in self.links:
+            return self.pose(self.links[name], f'link "{self.path(name)}"', MODEL)
+        if name in self.joints:
+            e = self.joints[name]
+            return self.pose(e, f'joint "{self.path(name)}"', (text(e, "child") or "").strip())
+        if name in self.frames:
+            e = self.frames[name]
+            return self.pose(e, f'frame "{self.path(name)}"', e.get("attached_to") or MODEL)
+        if name in self.models:
+            return self._place_of_model(name)
         known = (*self.links, *self.joints, *self.frames, *self.models)
         self.fault(self._said, f'there is no frame named "{name}"; {choices(name, known)}')
         return HERE

@@ -277,3 +277,57 @@ def test_against_the_reading_of_drake(sdf, tmp_path, seed):
     assert np.allclose(mbs.mass_matrix(model, q), plant.CalcMassMatrix(context)[np.ix_(order, order)], rtol=1e-11)
     bias = plant.CalcBiasTerm(context) - plant.CalcGravityGeneralizedForces(context)
     assert np.allclose(mbs.bias_forces(model, q, v), bias[order], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_model_s_folder_does_not_lead_out_of_the_trusted_folder(tmp_path, linked):
+    inner = tmp_path / "in" / "box"
+    inner.mkdir(parents=True)
+    secret = tmp_path / "secret.sdf"
+    secret.write_text(f'<sdf version="1.9"><model name="m">{link("a")}</model></sdf>', encoding="utf-8")
+    if linked:
+        (inner / "model.sdf").symlink_to(secret)
+    else:
+        (inner / "model.config").write_text("<model><sdf>../../secret.sdf</sdf></model>", encoding="utf-8")
+    world = tmp_path / "in" / "w.sdf"
+    world.write_text(
+        '<sdf version="1.9"><world name="w"><include><uri>box</uri></include></world></sdf>', encoding="utf-8"
+    )
+    with pytest.raises(InputError, match="outside the folder"):
+        mbs.from_sdf(world)
+    with pytest.warns(mbs.ModelWarning):
+        assert mbs.from_sdf(world, trust=True).body_names == ("m__a",)
+
+
+def test_nesting_and_names_without_limit_are_refused(sdf, tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxmbs.io.sdf.MOST", 50)
+    with pytest.raises(InputError, match="nested too deeply"):
+        sdf("".join(f'<model name="m{k}">' for k in range(1500)) + link("a") + "</model>" * 1500)
+    with pytest.raises(InputError, match="nested too deeply"):
+        sdf("".join(link(f"a{k}", to=f"a{k + 1}") for k in range(1500)) + link("a1500"))
+    with pytest.raises(InputError, match="no such model"):
+        sdf(f"<include><uri>{'b' * 300}</uri></include>" + link("a"), trust=True)
+    for k in range(7):
+        twice = "".join(f"<include><uri>d{k + 1}.sdf</uri><name>{name}</name></include>" for name in "pq")
+        (tmp_path / f"d{k}.sdf").write_text(
+            f'<sdf version="1.9"><model name="m">{twice if k < 6 else link("a")}</model></sdf>', encoding="utf-8"
+        )
+    with pytest.raises(InputError, match="more than 50 models"):
+        sdf("<include><uri>d0.sdf</uri></include>")
+
+
+def test_the_world_as_child_of_a_model_with_a_pose(sdf):
+    at = "<pose>1 0 0 0 0 0</pose>"
+    model = sdf("<pose>5 0 0 0 0 0</pose>" + link("a") + joint("j", "revolute", "a", "world", axis("0 0 1"), at))
+    # the hinge is at x = 1 m of the world; the link, at 5 m, turns about it by the negative angle
+    assert np.allclose(mbs.body_poses(model, [np.pi / 2]).position, [[1.0, -4.0, 0.0]], atol=1e-12)
+
+
+def test_gravity_of_early_worlds_is_in_their_physics(tmp_path):
+    for version, wanted in (("1.5", -1.6), ("1.6", -9.8)):
+        (tmp_path / "w.sdf").write_text(
+            f'<sdf version="{version}"><world name="w"><physics type="ode"><gravity>0 0 -1.6</gravity></physics>'
+            f'<model name="m">{link("a")}</model></world></sdf>', encoding="utf-8"
+        )  # fmt: skip
+        with pytest.warns(mbs.ModelWarning):
+            assert mbs.get(mbs.from_sdf(tmp_path / "w.sdf"), "gravity").tolist() == [0, 0, wanted]
