@@ -528,7 +528,9 @@ def test_what_a_file_cannot_hold(tmp_path):
 
 
 @pytest.mark.cpu
-def test_a_run_with_noise_is_one_call_of_machine_code():
+def test_a_run_with_noise_is_one_call_of_machine_code(monkeypatch):
+    monkeypatch.setenv("JAXMBS_KERNELS", "machine")
+
     def damps(model, t, q, v, state, readings):
         return state + readings["imu"][:1], -readings["imu"][3]
 
