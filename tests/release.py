@@ -72,6 +72,8 @@ def outcome(status, output):
     lines = [x.strip() for x in output.splitlines()]
     said = "; ".join(counted) or next((x for x in reversed(lines) if x and not x.startswith("make")), "nothing")
     failed = re.findall(r"^FAILED ([^ \n]+)", output, re.MULTILINE)
+    hosts = re.findall(r"^\| ([^|]+) \| \d+ \| `[^|]*` \| \d+ s \|$", output, re.MULTILINE)
+    failed = hosts or failed  # what `--tests` names in that stage
     failed += re.findall(r"^!!\t[^:\n]+: ([^\t\n]+)\t", output, re.MULTILINE)  # seeded faults
     return said if status == 0 else f"{FAILED} {said} {' '.join(f'`{name}`' for name in failed)}".rstrip()
 

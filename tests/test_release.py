@@ -80,6 +80,15 @@ def test_failed_tests_are_named():
         "\tb.py: it moves\tby tests/b.py::test_b\n!!\ta.py: it is left out\tSURVIVED\t3 s\n9 faults, 1 not caught\n"
     )
     assert release.outcome(2, output) == "**failed** 9 faults, 1 not caught `it is left out`"
+    output = (
+        "| one core | 598 | none | 163 s |\n| C locale | 596 | `a.py::test_x` | 151 s |\nFAILED tests/a.py::test_x\n"
+        "1 failed, 5 passed in 2.0s\n"
+    )
+    said = release.outcome(2, output)
+    assert said == "**failed** 1 failed, 5 passed `C locale`"  # what --tests names in this stage
+    assert release.again([said, "abc"], "def", ["C locale"], "1 hosts, 6 tests passed") == [
+        "1 failed, 5 passed `C locale`; again at def: 1 hosts, 6 tests passed", "abc",
+    ]  # fmt: skip
     assert (
         release.outcome(0, "4 passed in 1.2s\non Python 3.13.0 with JAX 0.12\n")
         == "4 passed; on Python 3.13.0 with JAX 0.12"

@@ -6,17 +6,9 @@ from scipy.spatial.transform import Rotation
 
 import jaxmbs as mbs
 from jaxmbs.io import InputError
+from tests.io.urdf_text import ARM
 
-URDF = """<robot name="arm"><link name="base"/>
-<link name="upper"><inertial><origin xyz="0.1 0 -0.2" rpy="0.3 0 0"/><mass value="2"/>
-<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial></link>
-<link name="lower"><inertial><origin xyz="0 0 -0.3"/><mass value="1.5"/>
-<inertia ixx="0.05" ixy="0" ixz="0" iyy="0.06" iyz="0" izz="0.02"/></inertial></link>
-<joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><origin xyz="0 0 1"/><axis xyz="0 1 0"/>
-<dynamics damping="0.3"/></joint>
-<joint name="slide" type="prismatic"><parent link="upper"/><child link="lower"/><origin xyz="0 0.1 -0.5" rpy="0 0.4 0"/>
-<axis xyz="0 0 1"/></joint></robot>"""
-ARM = """<sdf version="1.10"><model name="arm"><frame name="above"><pose>0 0 1 0 0 0</pose></frame>
+SDF = """<sdf version="1.10"><model name="arm"><frame name="above"><pose>0 0 1 0 0 0</pose></frame>
 <link name="upper"><pose relative_to="above">0 0 0 0 0 0</pose><inertial><pose>0.1 0 -0.2 0.3 0 0</pose><mass>2</mass>
 <inertia><ixx>0.1</ixx><iyy>0.2</iyy><izz>0.15</izz></inertia></inertial></link>
 <link name="lower"><pose relative_to="slide"/><inertial><pose>0 0 -0.3 0 0 0</pose><mass>1.5</mass>
@@ -53,9 +45,11 @@ def axis(xyz, dynamics="", more="", number=""):
 
 
 def test_the_same_robot_through_two_formats(tmp_path):
-    for name, said in (("arm.urdf", URDF), ("arm.sdf", ARM)):
+    for name, said in (("arm.urdf", ARM), ("arm.sdf", SDF)):
         (tmp_path / name).write_text(said, encoding="utf-8")
-    wanted, found = mbs.load(tmp_path / "arm.urdf"), mbs.load(tmp_path / "arm.sdf")
+    with pytest.warns(mbs.ModelWarning, match="limits of joints"):
+        wanted = mbs.load(tmp_path / "arm.urdf")
+    found = mbs.load(tmp_path / "arm.sdf")
     assert found.joint_names == ("shoulder", "slide") and found.body_names == ("upper", "lower")
     rng = np.random.default_rng(0)
     for _ in range(3):

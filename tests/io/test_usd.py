@@ -5,25 +5,17 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.io import InputError
+from tests.io.urdf_text import ARM
 
 pytestmark = pytest.mark.slow  # usd-core is not part of the default environment
 pxr = pytest.importorskip("pxr", reason="pip install 'jaxmbs[usd]'")
 from pxr import Gf, Usd, UsdGeom, UsdPhysics  # noqa: E402
 
 SINGLE = 2e-6  # the format holds single precision
-URDF = """<robot name="arm"><link name="base"/>
-<link name="upper"><inertial><origin xyz="0.1 0 -0.2" rpy="0.3 0 0"/><mass value="2"/>
-<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial></link>
-<link name="lower"><inertial><origin xyz="0 0 -0.3"/><mass value="1.5"/>
-<inertia ixx="0.05" ixy="0" ixz="0" iyy="0.06" iyz="0" izz="0.02"/></inertial></link>
-<joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><origin xyz="0 0 1"/><axis xyz="0 1 0"/>
-<dynamics damping="0.3"/></joint>
-<joint name="slide" type="prismatic"><parent link="upper"/><child link="lower"/><origin xyz="0 0.1 -0.5" rpy="0 0.4 0"/>
-<axis xyz="0 0 1"/><limit lower="0" upper="1" effort="1" velocity="1"/></joint></robot>"""
 
 
 def written(path, unit=1.0, kilogram=1.0, mirrored=False):
-    """The arm of URDF as a stage, with other units and, if mirrored, with the second joint from the lower body."""
+    """The arm of the URDF as a stage, with other units and, if mirrored, with the second joint from the lower body."""
     stage = Usd.Stage.CreateNew(str(path))
     UsdGeom.SetStageMetersPerUnit(stage, unit)
     UsdPhysics.SetStageKilogramsPerUnit(stage, kilogram)
@@ -62,7 +54,7 @@ def written(path, unit=1.0, kilogram=1.0, mirrored=False):
 
 @pytest.mark.parametrize("units", [(1.0, 1.0), (0.01, 0.001)])
 def test_the_same_robot_through_two_formats(tmp_path, units):
-    (tmp_path / "arm.urdf").write_text(URDF, encoding="utf-8")
+    (tmp_path / "arm.urdf").write_text(ARM, encoding="utf-8")
     with pytest.warns(mbs.ModelWarning, match="limits of joints"):
         wanted = mbs.load(tmp_path / "arm.urdf")
         found = mbs.load(written(tmp_path / "arm.usda", *units))

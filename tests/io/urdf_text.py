@@ -5,6 +5,16 @@ import re
 import numpy as np
 import pinocchio as pin
 
+ARM = """<robot name="arm"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0.1 0 -0.2" rpy="0.3 0 0"/><mass value="2"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial></link>
+<link name="lower"><inertial><origin xyz="0 0 -0.3"/><mass value="1.5"/>
+<inertia ixx="0.05" ixy="0" ixz="0" iyy="0.06" iyz="0" izz="0.02"/></inertial></link>
+<joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><origin xyz="0 0 1"/><axis xyz="0 1 0"/>
+<dynamics damping="0.3"/></joint>
+<joint name="slide" type="prismatic"><parent link="upper"/><child link="lower"/><origin xyz="0 0.1 -0.5" rpy="0 0.4 0"/>
+<axis xyz="0 0 1"/><limit lower="0" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
 MOVING = ("revolute", "continuous", "prismatic", "floating", "planar")
 
 
