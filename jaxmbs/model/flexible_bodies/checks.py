@@ -14,7 +14,7 @@ from jaxmbs.model.errors import ModelError, ModelWarning
 Array = np.ndarray
 ASYMMETRY, RIGID = 1e-8, 1e-6  # allowed, relative to the largest entries
 TIGHT = 1e-8  # of the largest eigenvalue, up to which a negative one is rounding
-LOOSE = 1e-15  # of the stiffness of the nodes that a motion moves: what rounding leaves where nothing resists it
+LOOSE = 1e-13  # of the stiffness of the nodes that a motion moves: rounding leaves up to 6e-15 where nothing resists it
 WIDE = 3.0  # radius of gyration, relative to the distance of the farthest node from the centre of mass
 
 
