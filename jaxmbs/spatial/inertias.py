@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jaxmbs.spatial.boundary import kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.motions import Force, Motion, Transform
@@ -113,6 +115,12 @@ class ArticulatedInertia:
         for (i, j), value in a.items():
             out[i, j] = 0 if axis in (i, j) else value - u[i] * w[j]
         return _from_entries(out)
+
+    def of_columns(self, columns: Sequence[Motion]) -> ArticulatedInertia:
+        """The inertia against a motion (x_1 .. x_6) of something else, which moves the body by the sum of
+        columns[k] x_k: of a matrix Y with these columns, Yᵀ I Y."""
+        forces = [self @ y for y in columns]
+        return _from_entries({(i, j): columns[i] @ forces[j] for i in range(6) for j in range(i, 6)})
 
 
 @kernel

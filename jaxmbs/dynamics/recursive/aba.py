@@ -7,49 +7,20 @@ from typing import Any
 
 from jaxmbs.dynamics.recursive import crba, modes, rnea
 from jaxmbs.dynamics.recursive.drives import Drive
+from jaxmbs.dynamics.recursive.freedoms import Freedom, eliminated, released
 from jaxmbs.dynamics.recursive.implicit import implicit
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model.joints import Joint
-from jaxmbs.spatial import ZERO_FORCE, Force, Motion, kernel
-from jaxmbs.spatial.components import components
+from jaxmbs.spatial import ZERO_FORCE, Force, Motion
 from jaxmbs.spatial.inertias import ZERO_INERTIA
 from jaxmbs.spatial.known import ZERO
-from jaxmbs.spatial.scalar import Scalar, vanishes, where
+from jaxmbs.spatial.scalar import Scalar, where
 
-Handed = tuple[Any, ...]  # articulated inertia, bias force; of nodes of a flexible body, Modal
+Handed = tuple[Any, ...]  # articulated inertia, bias force; of nodes of a flexible body, zeros and the node
+RIGID_NOTHING: Handed = (ZERO_INERTIA.articulated(), ZERO_FORCE)
 Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  # per block; the Motion is the world's
-
-
-@components
-class Freedom:
-    """An eliminated degree of freedom: I S / D and (tau - S p) / D with D = S I S + armature [Y 3.174]."""
-
-    scaled: Force
-    rate: Scalar
-
-
-@kernel
-def _freedom(S: Motion, U: Force, p: Force, tau: Scalar, armature: Scalar) -> Freedom:
-    inverse = 1.0 / (S @ U + armature)
-    return Freedom(U * inverse, (tau - S @ p) * inverse)
-
-
-@kernel
-def _freedom_or_lock(
-    S: Motion, U: Force, p: Force, tau: Scalar, armature: Scalar, lock: Scalar, prescribed: Scalar
-) -> Freedom:
-    """`_freedom` where `lock` is False; a locked one leaves I unreduced and accelerates as prescribed."""
-    inverse = 1.0 / where(lock, 1.0, S @ U + armature)
-    return Freedom(U * where(lock, 0.0, inverse), where(lock, prescribed, (tau - S @ p) * inverse))
-
-
-@kernel
-def _release(S: Motion, A: Motion, f: Freedom) -> tuple[Motion, Scalar]:
-    """Acceleration of the link after one degree of freedom is added, and of that one itself [Y 3.174, 3.172]."""
-    rate = f.rate - A @ f.scaled
-    return A + S * rate, rate
 
 
 def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Any, ...]]:
@@ -58,21 +29,15 @@ def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Any, .
     I = link.inertia.articulated() + carried[0]
     p = link.inertia.turning(m.V) - applied + carried[1]
     if joint.follows:
-        return modes.of_node(I, p, m)
+        return (*RIGID_NOTHING, (modes.Node(I, p, m),)), ()
     if joint.elastic:
-        return modes.eliminated(I, p, carried[2], m, link, drive)
+        return modes.eliminate(I, p, carried[2], m, link, drive)
     found: list[Freedom] = []
     for k in reversed(range(len(m.S))):
-        S, tau = m.S[k], drive.tau[k]
-        U = I @ S
-        if drive.lock and drive.lock[k] is not None:
-            f = _freedom_or_lock(S, U, p, tau, link.armature, drive.lock[k], drive.prescribed[k])
-            I = I.minus_outer(U, f.scaled)
-        else:
-            f = _freedom(S, U, p, tau, link.armature)
-            I = I.minus_outer(U, f.scaled, S if vanishes(link.armature) else None)
-        p = p + U * f.rate
-        found.append(f)
+        lock = drive.lock[k] if drive.lock else None
+        prescribed = drive.prescribed[k] if drive.prescribed else 0.0
+        I, p, freedom = eliminated(I, p, m.S[k], drive.tau[k], link.armature, lock, prescribed)
+        found.append(freedom)
     return (I.to_parent(m.X), m.X.force_to_parent(p + I @ m.c)), tuple(found[::-1])
 
 
@@ -81,11 +46,11 @@ def _outward(joint: Joint, A: Any, d: Any) -> tuple[Any, tuple[Scalar, ...]]:
     if joint.follows:
         return modes.with_body(A, m), ()
     if joint.elastic:
-        return modes.released(A, m, freedoms)
+        return modes.release(A, m, freedoms)
     A = m.X.motion_to_child(A) + m.c
     rates = []
     for S, freedom in zip(m.S, freedoms, strict=True):
-        A, rate = _release(S, A, freedom)
+        A, rate = released(S, A, freedom)
         rates.append(rate)
     return A, tuple(rates)
 
@@ -110,8 +75,7 @@ def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
 
 def _nothing(joint: Joint) -> Handed:
     """What a link without children is handed."""
-    rigid = (ZERO_INERTIA.articulated(), ZERO_FORCE)
-    return (*rigid, modes.none(joint.nv)) if joint.elastic else rigid
+    return (*RIGID_NOTHING, ()) if joint.elastic else RIGID_NOTHING
 
 
 def _accelerations(tree: Tree, data: Data) -> Any:

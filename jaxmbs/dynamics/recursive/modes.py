@@ -1,80 +1,125 @@
-"""The steps of the articulated-body algorithm for a flexible body: its nodes hand on their inertia as a function of the
-motion of the body's frame and of its modes, and the body's modes are eliminated in turn."""
+"""The steps of the articulated-body algorithm for a flexible body.
+
+Its nodes hand on what they carry, and the body eliminates its modes: one after the other, or, where many modes move one node
+that carries mass, from this node's point of view, which takes fewer operations.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
 
 from jaxmbs.dynamics.recursive.drives import Drive
+from jaxmbs.dynamics.recursive.freedoms import Freedom, eliminated, released
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.tree import Link
-from jaxmbs.spatial import ZERO_FORCE, ArticulatedInertia, Force, Motion
+from jaxmbs.spatial import ZERO_MOTION, ArticulatedInertia, Force, Motion, Vector3
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.known import ONE, ZERO
-from jaxmbs.spatial.scalar import Scalar, total, where
+from jaxmbs.spatial.scalar import Scalar, total, vanishes, where
+
+FEW = 10  # modes; operations: 120 n + 340 from a node, 54 n + 12 n² + n³/6 one after the other
 
 
 @components
-class Modal:
-    """The part of an articulated inertia and bias force that concerns modes. U: per mode, the wrench on the body's frame
-    per unit acceleration of the mode; D: per mode, the forces along all modes; p: bias forces along the modes."""
+class Node:
+    """What a node hands to its body: its articulated inertia and bias force, in its axes, and its motion."""
 
-    U: tuple[Force, ...]
-    D: tuple[tuple[Scalar, ...], ...]
-    p: tuple[Scalar, ...]
+    inertia: ArticulatedInertia
+    bias: Force
+    motion: LinkMotion
 
-    def __add__(self, other: Modal) -> Modal:
-        return Modal(
-            tuple(a + b for a, b in zip(self.U, other.U, strict=True)),
-            tuple(tuple(x + y for x, y in zip(a, b, strict=True)) for a, b in zip(self.D, other.D, strict=True)),
-            tuple(a + b for a, b in zip(self.p, other.p, strict=True)),
-        )
+    @property
+    def carries(self) -> bool:
+        """Whether it has inertia."""
+        return not all(vanishes(x) for x in jax.tree_util.tree_leaves(self.inertia))
 
 
 @components
-class ModeFreedom:
-    """An eliminated mode: U / D, the row of D up to it, divided by D, and (tau - p) / D."""
+class Mode:
+    """A mode that was eliminated after those that follow it: U / D, the row of D up to it, divided by D, and
+    (tau - p) / D. U: the wrench on the body's frame per unit acceleration of the mode; D: the forces along all modes."""
 
     scaled: Force
     row: tuple[Scalar, ...]
     rate: Scalar
 
 
-def none(n: int) -> Modal:
-    """Of a body whose nodes carry nothing."""
-    return Modal((ZERO_FORCE,) * n, ((ZERO,) * n,) * n, (ZERO,) * n)
+@components
+class Series:
+    """Modes that were eliminated together with a node, which moves with them: per mode, U / D and its rate without
+    forces at the node; the motion of the node per unit motion of the body; the modes' answer to forces at the node."""
+
+    scaled: tuple[Force, ...]
+    rates: tuple[Scalar, ...]
+    columns: tuple[Motion, ...]
+    shapes: tuple[Motion, ...]
+    freedoms: tuple[Freedom, ...]
 
 
-def of_node(I: ArticulatedInertia, p: Force, m: LinkMotion) -> tuple[tuple[Any, ...], tuple[()]]:
-    """What a node with articulated inertia I and bias force p hands to its body."""
-    p = p + I @ m.c
-    forces = [I @ S for S in m.S]
-    modal = Modal(
-        tuple(map(m.X.force_to_parent, forces)),
-        tuple(tuple(S @ F for S in m.S) for F in forces),
-        tuple(S @ p for S in m.S),
-    )
-    return (I.to_parent(m.X), m.X.force_to_parent(p), modal), ()
+class Body(NamedTuple):
+    """A flexible body before its modes are eliminated: articulated inertia and bias force of its frame; per mode, U, the
+    force along it without accelerations, its modal mass with armature, its lock (None if it is never locked)."""
+
+    I: ArticulatedInertia
+    p: Force
+    U: list[Force]
+    along: list[Scalar]
+    mass: Scalar
+    drive: Drive
+
+    def lock(self, k: int) -> Any:
+        return self.drive.lock[k] if self.drive.lock else None
+
+    def rate(self, k: int, force: Scalar, inverse: Scalar) -> Scalar:
+        """The acceleration of a mode under a force, or the one that is prescribed."""
+        rate, lock = force * inverse, self.lock(k)
+        return rate if lock is None else where(lock, self.drive.prescribed[k], rate)
+
+    def inverse(self, k: int, pivot: Scalar) -> Scalar:
+        """1 / pivot, and zero where the mode is locked."""
+        lock = self.lock(k)
+        return 1.0 / pivot if lock is None else where(lock, 0.0, 1.0 / where(lock, 1.0, pivot))
 
 
-def eliminated(
-    I: ArticulatedInertia, p: Force, carried: Modal, m: LinkMotion, link: Link, drive: Drive
-) -> tuple[tuple[ArticulatedInertia, Force], tuple[ModeFreedom, ...]]:
-    """The articulated inertia and bias force of a flexible body whose modes follow its motion, and its modes."""
-    d, n = link.deformation, len(drive.tau)
-    p = p + d.wrench(m.V, ())
-    U = [a + b for a, b in zip(d.U, carried.U, strict=True)]
-    D = [list(row) for row in carried.D]
-    along = [a + b for a, b in zip(d.bias(m.V), carried.p, strict=True)]
+def eliminate(
+    I: ArticulatedInertia, p: Force, nodes: Sequence[Node], m: LinkMotion, link: Link, drive: Drive
+) -> tuple[tuple[ArticulatedInertia, Force], Any]:
+    """What a flexible body hands to its parent, the articulated inertia and bias force that remain when its modes follow
+    its motion, and its modes."""
+    d = link.deformation
+    p, along = p + d.wrench(m.V, ()), list(d.bias(m.V))
+    heavy = [x for x in nodes if x.carries]
+    single = len(heavy) == 1 and len(along) > FEW
+    for node in nodes:
+        if not (single and node.carries):
+            bias = node.bias + node.inertia @ node.motion.c
+            p = p + node.motion.X.force_to_parent(bias)
+            along = [x + S @ bias for x, S in zip(along, node.motion.S, strict=True)]
+    body = Body(I, p, list(d.U), along, ONE + link.armature, drive)
+    I, p, found = _in_series(body, heavy[0]) if single else _in_turn(body, heavy)
+    return (I.to_parent(m.X), m.X.force_to_parent(p + I @ m.c)), found
+
+
+def _in_turn(body: Body, nodes: Sequence[Node]) -> tuple[ArticulatedInertia, Force, tuple[Mode, ...]]:
+    """The modes eliminated one after the other, from the last."""
+    I, p, U, along, mass, drive = body
+    n = len(along)
+    D: list[list[Scalar]] = [[mass if j == k else ZERO for j in range(k + 1)] for k in range(n)]
+    for node in nodes:
+        X, S = node.motion.X, node.motion.S
+        forces = [node.inertia @ s for s in S]
+        I = I + node.inertia.to_parent(X)
+        U = [u + X.force_to_parent(f) for u, f in zip(U, forces, strict=True)]
+        D = [[x + S[j] @ forces[k] for j, x in enumerate(row)] for k, row in enumerate(D)]
     found = []
     for k in reversed(range(n)):
-        lock = drive.lock[k] if drive.lock else None
-        pivot = D[k][k] + ONE + link.armature
-        inverse = 1.0 / pivot if lock is None else where(lock, 0.0, 1.0 / where(lock, 1.0, pivot))
-        rate = (drive.tau[k] - along[k]) * inverse
-        rate = rate if lock is None else where(lock, drive.prescribed[k], rate)
+        inverse = body.inverse(k, D[k][k])
+        rate = body.rate(k, drive.tau[k] - along[k], inverse)
         scaled, row = U[k] * inverse, tuple(x * inverse for x in D[k][:k])
-        found.append(ModeFreedom(scaled, row, rate))
+        found.append(Mode(scaled, row, rate))
         I = I.minus_outer(U[k], scaled)
         p = p + U[k] * rate
         for j in range(k):
@@ -82,18 +127,58 @@ def eliminated(
             U[j] = U[j] - U[k] * row[j]
             for l in range(j + 1):
                 D[j][l] = D[j][l] - D[k][j] * row[l]
-    return (I.to_parent(m.X), m.X.force_to_parent(p + I @ m.c)), tuple(found[::-1])
+    return I, p, tuple(found[::-1])
 
 
-def released(
-    A: Motion, m: LinkMotion, freedoms: tuple[ModeFreedom, ...]
-) -> tuple[tuple[Motion, tuple[Scalar, ...]], tuple[Scalar, ...]]:
+def _in_series(body: Body, node: Node) -> tuple[ArticulatedInertia, Force, Series]:
+    """The modes eliminated from the node, which alone carries mass.
+
+    With the force f at the node, each mode accelerates by its own rate, less U A / D, less S f / D. The first two move the
+    node as the body does, by `columns` and a known acceleration; the last is that of a chain of joints S with the armature D
+    between the body and the node, each of which is eliminated as a joint is.
+    """
+    I, p, U, along, mass, drive = body
+    X, S, n = node.motion.X, node.motion.S, len(along)
+    inverses = [body.inverse(k, mass) for k in range(n)]
+    scaled = tuple(u * w for u, w in zip(U, inverses, strict=True))
+    rates = tuple(body.rate(k, drive.tau[k] - along[k], w) for k, w in enumerate(inverses))
+    columns, own = [X.motion_to_child(e) for e in _units()], node.motion.c
+    for s, u, w, rate in zip(S, U, scaled, rates, strict=True):
+        I, p, own = I.minus_outer(u, w), p + u * rate, own + s * rate
+        columns = [c + s * -x for c, x in zip(columns, w.scalars(), strict=True)]
+    behind, bias = node.inertia, node.bias + node.inertia @ own
+    found = []
+    for k in reversed(range(n)):
+        behind, bias, freedom = eliminated(behind, bias, S[k], ZERO, mass, body.lock(k), ZERO)
+        found.append(freedom)
+    series = Series(scaled, rates, tuple(columns), tuple(S), tuple(found[::-1]))
+    return I + behind.of_columns(columns), p + _wrench([c @ bias for c in columns]), series
+
+
+def _wrench(x: Sequence[Scalar]) -> Force:
+    return Force(Vector3(*x[:3]), Vector3(*x[3:]))
+
+
+def _units() -> list[Motion]:
+    rows = [[ONE if i == k else ZERO for i in range(6)] for k in range(6)]
+    return [Motion(Vector3(*x[:3]), Vector3(*x[3:])) for x in rows]
+
+
+def release(A: Motion, m: LinkMotion, found: Any) -> tuple[tuple[Motion, tuple[Scalar, ...]], tuple[Scalar, ...]]:
     """(what nodes move with: the acceleration of the body's frame and those of the modes; those of the modes), with the
     acceleration A of the parent."""
     A = m.X.motion_to_child(A) + m.c
     rates: list[Scalar] = []
-    for f in freedoms:
-        rates.append(f.rate - A @ f.scaled - total(*(x * y for x, y in zip(f.row, rates, strict=True))))
+    if isinstance(found, Series):
+        at_node = ZERO_MOTION
+        for column, x in zip(found.columns, A.scalars(), strict=True):
+            at_node = at_node + column * x
+        for u, rate, S, f in zip(found.scaled, found.rates, found.shapes, found.freedoms, strict=True):
+            at_node, more = released(S, at_node, f)
+            rates.append(rate - A @ u + more)
+    else:
+        for f in found:
+            rates.append(f.rate - A @ f.scaled - total(*(x * y for x, y in zip(f.row, rates, strict=True))))
     return (A, tuple(rates)), tuple(rates)
 
 

@@ -19,14 +19,16 @@ from jaxmbs.spatial.scalar import Scalar, total
 @components
 class Deformation:
     """At one state, for the modes of a body: U, its momentum per rate of each; momentum: U dq/dt; rate: dI/dt; changes:
-    the derivative of I with respect to each coordinate; turning: for each, the sum of rho phi_l × phi_k dq_l/dt;
-    drawn: the force from the second-order displacements, dU/dt dq/dt."""
+    the derivative of I, whose mass is zero, with respect to each coordinate; coupling: of each pair k < l, the integral of
+    rho phi_k × phi_l, none if all are zero; rates: dq/dt; drawn: the force from the second-order displacements, dU/dt
+    dq/dt."""
 
     U: tuple[Force, ...]
     momentum: Force
     rate: RigidInertia
     changes: tuple[RigidInertia, ...]
-    turning: tuple[Vector3, ...]
+    coupling: tuple[Vector3, ...]
+    rates: tuple[Scalar, ...]
     drawn: Vector3
 
     def wrench(self, V: Motion, a: Sequence[Scalar]) -> Force:
@@ -38,7 +40,17 @@ class Deformation:
 
     def bias(self, V: Motion) -> tuple[Scalar, ...]:
         """Force along each mode at accelerations zero of the frame and of all modes."""
-        return tuple(2 * (V.angular @ w) - 0.5 * (V @ (I @ V)) for w, I in zip(self.turning, self.changes, strict=True))
+        w, n = V.angular, len(self.rates)
+        across, h = w.cross(V.linear), w * 0.5
+        spread = Symmetric3(w.x * h.x, w.y * h.y, w.z * h.z, w.x * w.y, w.x * w.z, w.y * w.z)
+        found = [
+            I.moment @ across - total(*(x * y for x, y in zip(I.inertia, spread, strict=True))) for I in self.changes
+        ]
+        twice = w * 2
+        coriolis = _antisymmetric([twice @ c for c in self.coupling], n)
+        return tuple(
+            total(x, *(-y * self.rates[l] for l, y in row.items())) for x, row in zip(found, coriolis, strict=True)
+        )
 
     def along(self, V: Motion, A: Motion, a: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """Force along each mode at the acceleration A of the frame and a of the modes, whose modal mass is one."""
@@ -51,21 +63,21 @@ def deformed(p: Any, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[RigidIne
     numbers of `ElasticModes`."""
     n = len(q)
     angular, first = (_grouped(p[name], size) for name, size in (("angular_momentum", 3), ("inertia_change", 6)))
-    pairs = [(k, l) for k in range(n) for l in range(k + 1, n)]
-    crossed = dict(zip(pairs, _grouped(p["coupling"], 3), strict=False))
+    crossed = tuple(Vector3(*x) for x in _grouped(p["coupling"], 3))[: n * (n - 1) // 2]
     second, shorter = _paired(p["inertia_curvature"], n, 6), _paired(p["moment_curvature"], n, 3)
-
-    def turned(k: int, by: Sequence[Scalar]) -> Vector3:
-        """The sum over l of rho phi_l × phi_k, times by[l]."""
-        own = [(crossed[l, k], by[l]) for l in range(k)] + [(crossed[k, l], -by[l]) for l in range(k + 1, n)]
-        return Vector3(*_combined([x for x, _ in own], [y for _, y in own], 3))
+    turned = [
+        sum((-c * q[l] for l, c in row.items()), Vector3(*x))  # the displacements turn the momenta of the modes
+        for x, row in zip(angular, _antisymmetric(crossed, n), strict=False)
+    ]
+    bent = [
+        _combined([second[min(k, l), max(k, l)] for l in range(n)], q, 6) if second else (ZERO,) * 6 for k in range(n)
+    ]
 
     def slope(k: int, share: float) -> tuple[Scalar, ...]:
-        more = [second[min(k, l), max(k, l)] for l in range(n)] if second else []
-        return _combined([first[k], *more], [1.0, *(share * x for x in q[: len(more)])], 6)
+        return tuple(x + share * y for x, y in zip(first[k], bent[k], strict=True))
 
     moments, means = momenta(p, q, 1.0), momenta(p, q, 0.5)
-    U = tuple(Force(Vector3(*angular[k]) + turned(k, q), moments[k]) for k in range(n))
+    U = tuple(Force(h, x) for h, x in zip(turned, moments, strict=True))
     changes = tuple(RigidInertia(ZERO, moments[k], Symmetric3(*slope(k, 1.0))) for k in range(n))
     momentum = ZERO_FORCE
     for u, x in zip(U, v, strict=True):
@@ -75,7 +87,16 @@ def deformed(p: Any, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[RigidIne
     drawn = ZERO3
     for (k, l), c in shorter.items():
         drawn = drawn + Vector3(*c) * (v[k] * v[l] * (1.0 if k == l else 2.0))
-    return whole, Deformation(U, momentum, rate, changes, tuple(turned(k, v) for k in range(n)), drawn)
+    return whole, Deformation(U, momentum, rate, changes, crossed, tuple(v), drawn)
+
+
+def _antisymmetric(above: Sequence[Any], n: int) -> list[dict[int, Any]]:
+    """Per row {column: entry} of the antisymmetric matrix with these entries above its diagonal, or none."""
+    rows: list[dict[int, Any]] = [{} for _ in range(n)]
+    pairs = ((k, l) for k in range(n) for l in range(k + 1, n))
+    for (k, l), x in zip(pairs, above, strict=False):
+        rows[k][l], rows[l][k] = x, -x
+    return rows
 
 
 def momenta(p: Any, q: Sequence[Scalar], share: float) -> list[Vector3]:
