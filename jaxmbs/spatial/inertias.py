@@ -122,6 +122,20 @@ class ArticulatedInertia:
         forces = [self @ y for y in columns]
         return _from_entries({(i, j): columns[i] @ forces[j] for i in range(6) for j in range(i, 6)})
 
+    @kernel
+    def softened(self, bias: Force, e: Motion, d: Scalar) -> tuple[ArticulatedInertia, Force]:
+        """(I⁻¹ + d e eᵀ)⁻¹ with a coordinate axis e, and the bias force: those of this body when it accelerates, beyond what
+        carries it, by d times the force along the axis."""
+        axis = _unit_index(e.scalars())
+        assert axis is not None
+        a, p = _entries(self), list(bias.scalars())
+        own = [a[min(i, axis), max(i, axis)] for i in range(6)]
+        less = 1.0 / (1 + d * own[axis])
+        share = d * less
+        out = {(i, j): x * less if axis in (i, j) else x - own[i] * (own[j] * share) for (i, j), x in a.items()}
+        forces = [x * less if i == axis else x - own[i] * (p[axis] * share) for i, x in enumerate(p)]
+        return _from_entries(out), Force(Vector3(*forces[:3]), Vector3(*forces[3:]))
+
 
 @kernel
 def _shifted(A: Symmetric3, B: Matrix3, C: Symmetric3, p: Vector3) -> ArticulatedInertia:

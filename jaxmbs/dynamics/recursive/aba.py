@@ -29,7 +29,7 @@ def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Any, .
     I = link.inertia.articulated() + carried[0]
     p = link.inertia.turning(m.V) - applied + carried[1]
     if joint.follows:
-        return (*RIGID_NOTHING, (modes.Node(I, p, m),)), ()
+        return (*RIGID_NOTHING, (modes.Node(I, p, m, link),)), ()
     if joint.elastic:
         return modes.eliminate(I, p, carried[2], m, link, drive)
     found: list[Freedom] = []

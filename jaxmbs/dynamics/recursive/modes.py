@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxmbs.dynamics.recursive.drives import Drive
-from jaxmbs.dynamics.recursive.freedoms import Freedom, eliminated, released
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.tree import Link
 from jaxmbs.spatial import ZERO_MOTION, ArticulatedInertia, Force, Motion, Vector3
@@ -20,16 +19,18 @@ from jaxmbs.spatial.components import components
 from jaxmbs.spatial.known import ONE, ZERO
 from jaxmbs.spatial.scalar import Scalar, total, vanishes, where
 
-FEW = 10  # modes; operations: 120 n + 340 from a node, 54 n + 12 n² + n³/6 one after the other
+FEW = 8  # modes; operations: 80 n + 900 from a node, 54 n + 12 n² + n³/6 one after the other
+LEAST = 1e-12  # share of a node's flexibility in a direction, below which it is rounding of those in other directions
 
 
 @components
 class Node:
-    """What a node hands to its body: its articulated inertia and bias force, in its axes, and its motion."""
+    """What a node hands to its body: its articulated inertia and bias force, in its axes, its motion and numbers."""
 
     inertia: ArticulatedInertia
     bias: Force
     motion: LinkMotion
+    link: Link
 
     @property
     def carries(self) -> bool:
@@ -49,14 +50,16 @@ class Mode:
 
 @components
 class Series:
-    """Modes that were eliminated together with a node, which moves with them: per mode, U / D and its rate without
-    forces at the node; the motion of the node per unit motion of the body; the modes' answer to forces at the node."""
+    """Modes that were eliminated together with a node: per mode, its acceleration without forces at the node, and U / D; the
+    motion of the node per unit motion of the body; the inertia and bias force behind the modes, which give the force at the
+    node; per mode, what it accelerates less with it."""
 
-    scaled: tuple[Force, ...]
     rates: tuple[Scalar, ...]
+    scaled: tuple[Force, ...]
     columns: tuple[Motion, ...]
-    shapes: tuple[Motion, ...]
-    freedoms: tuple[Freedom, ...]
+    behind: ArticulatedInertia
+    bias: Force
+    yielding: tuple[Motion, ...]
 
 
 class Body(NamedTuple):
@@ -133,26 +136,62 @@ def _in_turn(body: Body, nodes: Sequence[Node]) -> tuple[ArticulatedInertia, For
 def _in_series(body: Body, node: Node) -> tuple[ArticulatedInertia, Force, Series]:
     """The modes eliminated from the node, which alone carries mass.
 
-    With the force f at the node, each mode accelerates by its own rate, less U A / D, less S f / D. The first two move the
-    node as the body does, by `columns` and a known acceleration; the last is that of a chain of joints S with the armature D
-    between the body and the node, each of which is eliminated as a joint is.
+    With the force f at the node, each mode accelerates by a rate of its own, less U A / D, less s f / D. The first two move
+    the node as the body does, by `columns` and a known acceleration. The last is a flexibility G = sum of s sᵀ / D between
+    the two, with only six directions, which for constant modes is a constant.
     """
     I, p, U, along, mass, drive = body
-    X, S, n = node.motion.X, node.motion.S, len(along)
-    inverses = [body.inverse(k, mass) for k in range(n)]
+    T, m = node.link.deformation, node.motion
+    inverses = [body.inverse(k, mass) for k in range(len(along))]
     scaled = tuple(u * w for u, w in zip(U, inverses, strict=True))
     rates = tuple(body.rate(k, drive.tau[k] - along[k], w) for k, w in enumerate(inverses))
-    columns, own = [X.motion_to_child(e) for e in _units()], node.motion.c
-    for s, u, w, rate in zip(S, U, scaled, rates, strict=True):
+    directions, flexible = _directions(T.shapes, inverses)
+    shapes = [_along(directions, s) for s in T.shapes]
+    columns = [_along(directions, T.entered(node.link.fixed.motion_to_child(e))) for e in _units()]
+    own = ZERO_MOTION
+    for s, u, w, rate in zip(shapes, U, scaled, rates, strict=True):
         I, p, own = I.minus_outer(u, w), p + u * rate, own + s * rate
         columns = [c + s * -x for c, x in zip(columns, w.scalars(), strict=True)]
-    behind, bias = node.inertia, node.bias + node.inertia @ own
-    found = []
-    for k in reversed(range(n)):
-        behind, bias, freedom = eliminated(behind, bias, S[k], ZERO, mass, body.lock(k), ZERO)
-        found.append(freedom)
-    series = Series(scaled, rates, tuple(columns), tuple(S), tuple(found[::-1]))
-    return I + behind.of_columns(columns), p + _wrench([c @ bias for c in columns]), series
+    behind = T.inertia(node.inertia).of_columns(directions)
+    felt = T.wrench(node.bias + node.inertia @ m.c)
+    bias = _wrench([l @ felt for l in directions]) + behind @ own
+    for e, flexibility in zip(_units(), flexible, strict=True):
+        behind, bias = behind.softened(bias, e, flexibility)
+    yielding = tuple(s * w for s, w in zip(shapes, inverses, strict=True))
+    found = Series(rates, scaled, tuple(columns), behind, bias, yielding)
+    return I + behind.of_columns(columns), p + _wrench([c @ bias for c in columns]), found
+
+
+def _directions(shapes: Sequence[Motion], inverses: Sequence[Scalar]) -> tuple[list[Motion], list[Scalar]]:
+    """Six motions l, the columns of a lower triangular matrix with a unit diagonal, and the flexibility d along each, so
+    that the sum of d l lᵀ is that of s sᵀ / D over the modes. In coordinates along them, which do not mix flexibilities
+    of different sizes, heavy loads lose no digits."""
+    rows = [s.scalars() for s in shapes]
+    G = [
+        [total(*(x[i] * x[j] * w for x, w in zip(rows, inverses, strict=True))) for j in range(i + 1)] for i in range(6)
+    ]
+    least = [LEAST * G[i][i] for i in range(6)]
+    directions, flexible = [], []
+    for j in range(6):
+        small = G[j][j] <= least[j]
+        inverse = where(small, 0.0, 1.0 / where(small, 1.0, G[j][j]))
+        column = [ZERO] * j + [ONE] + [G[i][j] * inverse for i in range(j + 1, 6)]
+        directions.append(Motion(Vector3(*column[:3]), Vector3(*column[3:])))
+        flexible.append(where(small, 0.0, G[j][j]))
+        for i in range(j + 1, 6):
+            for k in range(j + 1, i + 1):
+                G[i][k] = G[i][k] - column[i] * G[k][j]
+    return directions, flexible
+
+
+def _along(directions: Sequence[Motion], m: Motion) -> Motion:
+    """A motion in coordinates along the directions."""
+    x = list(m.scalars())
+    for j, l in enumerate(directions):
+        column = l.scalars()
+        for i in range(j + 1, 6):
+            x[i] = x[i] - column[i] * x[j]
+    return Motion(Vector3(*x[:3]), Vector3(*x[3:]))
 
 
 def _wrench(x: Sequence[Scalar]) -> Force:
@@ -170,12 +209,11 @@ def release(A: Motion, m: LinkMotion, found: Any) -> tuple[tuple[Motion, tuple[S
     A = m.X.motion_to_child(A) + m.c
     rates: list[Scalar] = []
     if isinstance(found, Series):
-        at_node = ZERO_MOTION
+        moved = ZERO_MOTION
         for column, x in zip(found.columns, A.scalars(), strict=True):
-            at_node = at_node + column * x
-        for u, rate, S, f in zip(found.scaled, found.rates, found.shapes, found.freedoms, strict=True):
-            at_node, more = released(S, at_node, f)
-            rates.append(rate - A @ u + more)
+            moved = moved + column * x
+        force = found.behind @ moved + found.bias
+        rates = [rate - A @ u - s @ force for rate, u, s in zip(found.rates, found.scaled, found.yielding, strict=True)]
     else:
         for f in found:
             rates.append(f.rate - A @ f.scaled - total(*(x * y for x, y in zip(f.row, rates, strict=True))))

@@ -64,10 +64,8 @@ class State:
         tree, s = self.tree, self.tree.structure
         if not s.flexible:
             return tree.links
-        parts = zip(
-            tree.blocks, tree.links, tree.split(self.q, s.q_slices), tree.split(self.v, s.v_slices), strict=True
-        )
-        return [_deformed(link, q, v) if b.joint.elastic else link for b, link, q, v in parts]
+        parts = zip(tree.links, tree.split(self.q, s.motion_q), tree.split(self.v, s.motion_v), strict=True)
+        return [_deformed(b.joint, *part) for b, part in zip(tree.blocks, parts, strict=True)]
 
     @functools.cached_property
     def scene(self) -> TreeScene:
@@ -107,7 +105,11 @@ class State:
         return jnp.broadcast_to(jnp.asarray(x, self.tree.dtype), (length,)).at[row].add(value)
 
 
-def _deformed(link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> Link:
+def _deformed(joint: Any, link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> Link:
+    if joint.follows:
+        return replace(link, deformation=joint.subspace(link.numbers, q))
+    if not joint.elastic:
+        return link
     inertia, deformation = deformed(link.numbers, q, v)
     return replace(link, inertia=link.inertia + inertia, deformation=deformation)
 

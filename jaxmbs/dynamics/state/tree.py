@@ -35,7 +35,8 @@ UNROLLED = 40  # links; measurements: with more of them a gradient takes too lon
 class Link:
     """Numbers of one link: its joint's frame in the frame of the parent link, inertia, joint numbers, armature.
 
-    deformation: for an elastic joint at a state, a `Deformation`; the inertia is then that in this state, too.
+    deformation: for an elastic joint at a state, a `Deformation`; the inertia is then that in this state, too; for a node of
+    a flexible body its `Subspace`.
     """
 
     fixed: Transform

@@ -12,10 +12,52 @@ from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
 from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars, velocity_of
-from jaxmbs.spatial import IDENTITY3, ZERO3, Motion, Transform, Vector3, from_quaternion
-from jaxmbs.spatial.known import ONE, ZERO
+from jaxmbs.spatial import (
+    IDENTITY3,
+    ZERO3,
+    ArticulatedInertia,
+    Force,
+    Matrix3,
+    Motion,
+    Symmetric3,
+    Transform,
+    Vector3,
+    from_quaternion,
+)
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.known import ONE, known
 from jaxmbs.spatial.scalar import Scalar, total, vanishes
-from jaxmbs.spatial.vectors import grouped
+from jaxmbs.spatial.vectors import grouped, skew
+
+
+@components
+class Subspace:
+    """The columns of a node's motion as products S_k = T s_k, of a matrix T for all modes and of numbers s_k (`shapes`) that
+    do not depend on its rotation: T = [[E, 0], [0, Rᵀ]] with E = 2 (1 - [g]) / (1 + g·g), `turning`, and the rotation R.
+
+    half: g, the Rodrigues vector of the rotation; place: of the node in its joint frame [m]; entering: (1 - [g] + g gᵀ)/2,
+    which is E⁻¹ Rᵀ.
+    """
+
+    shapes: tuple[Motion, ...]
+    half: Vector3
+    place: Vector3
+    rotation: Matrix3
+    turning: Matrix3
+    entering: Matrix3
+
+    def entered(self, m: Motion) -> Motion:
+        """T⁻¹ times the motion of the node that moves with its joint frame, which has the motion m."""
+        return Motion(self.entering @ m.angular, m.linear + m.angular.cross(self.place))
+
+    def wrench(self, f: Force) -> Force:
+        """Tᵀ f, which is s_k · Tᵀ f = S_k · f along the modes."""
+        return Force(self.turning.T @ f.moment, self.rotation @ f.force)
+
+    def inertia(self, I: ArticulatedInertia) -> ArticulatedInertia:
+        """Tᵀ I T."""
+        E, R = self.turning.T, self.rotation
+        return ArticulatedInertia(I.A.rotated(E), E @ (I.B @ R.T), I.C.rotated(R))
 
 
 @element
@@ -49,27 +91,32 @@ class FlexibleNode(Joint):
         said = f"shortening: one number that is not zero, for {self.modes} modes; pass {whole} numbers"
         return {said: np.shape(given)[-1] == whole or (given == 0).all(-1)}
 
-    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
-        shapes, halves = grouped(p["displacement"]), [x * 0.5 for x in grouped(p["rotation"])]
-        g = _combined(halves, q)
-        if all(vanishes(c) for x in halves for c in x):
-            R, angular = IDENTITY3, [ZERO3] * self.modes
-            stretch: Scalar = ZERO
-        else:
-            scale = 2 / (1 + g @ g)
-            R = from_quaternion([ONE, *g])
-            angular = [(x - g.cross(x)) * scale for x in halves]
-            stretch = -(g @ _combined(halves, v)) * scale  # rate of change of `scale`, divided by it
-        slopes, place, drawn = shapes, _combined(shapes, q), ZERO3
+    def subspace(self, p: Numbers, q: Scalars) -> Subspace:
+        """The columns S of the joint's motion as products."""
+        halves, slopes = [x * 0.5 for x in grouped(p["rotation"])], grouped(p["displacement"])
+        place = _combined(slopes, q)
         if len(p["shortening"]) > 1:
             bent = _mixed(p["shortening"], q)
-            slopes = [u + x for u, x in zip(shapes, bent, strict=True)]
+            slopes = [u + x for u, x in zip(slopes, bent, strict=True)]
             place = place + _combined(bent, q) * 0.5
-            drawn = R.T @ _combined(_mixed(p["shortening"], v), v)
-        S = tuple(Motion(w, R.T @ u) for w, u in zip(angular, slopes, strict=True))
-        V = velocity_of(S, v)
-        bias = Motion(V.angular * stretch, drawn - V.angular.cross(V.linear))
-        return JointMotion(Transform(R, place), S, V, bias)
+        shapes = tuple(Motion(x, u) for x, u in zip(halves, slopes, strict=True))
+        if all(vanishes(c) for x in halves for c in x):
+            return Subspace(shapes, ZERO3, place, IDENTITY3, IDENTITY3, IDENTITY3)
+        g = _combined(halves, q)
+        turned, scale = IDENTITY3 - skew(g), 2 / (1 + g @ g)
+        half = turned + Symmetric3.outer(g).full()
+        E, N = (Matrix3(*(x * factor for x in M)) for M, factor in ((turned, scale), (half, known(0.5))))
+        return Subspace(shapes, g, place, from_quaternion([ONE, *g]), E, N)
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        own = self.subspace(p, q)
+        S = tuple(Motion(own.turning @ x.angular, own.rotation.T @ x.linear) for x in own.shapes)
+        V, drawn = velocity_of(S, v), ZERO3
+        if len(p["shortening"]) > 1:
+            drawn = own.rotation.T @ _combined(_mixed(p["shortening"], v), v)
+        # -g·w is the rate of change of 2/(1 + g·g), divided by it
+        bias = Motion(V.angular * -(own.half @ V.angular), drawn - V.angular.cross(V.linear))
+        return JointMotion(Transform(own.rotation, own.place), S, V, bias)
 
     def rates(self, q: Scalars, v: Scalars, m: JointMotion) -> tuple[Scalar, ...]:
         return ()
