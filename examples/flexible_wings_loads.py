@@ -1,8 +1,8 @@
 """The moment that a wing brings into a satellite when it latches, for flexible wings and for rigid ones:
 python examples/flexible_wings_loads.py [SAMPLES]
 
-The study is flexible_wings.toml; in the rigid one both wings are held in their undeformed shape. Rigid wings stop at once, so
-that the moment of the latching is infinite; what is known is its impulse. Estimates by hand take the impulse times the
+The study is flexible_wings.toml; in the rigid one both wings are held in their undeformed shape. Rigid wings stop at once,
+so that the moment of the latching is infinite; what is known is its impulse. Estimates by hand take the impulse times the
 circular frequency of the first mode.
 """
 
