@@ -50,9 +50,10 @@ class Mode:
 
 @components
 class Series:
-    """Modes that were eliminated together with a node: per mode, its acceleration without forces at the node, and U / D; the
-    motion of the node per unit motion of the body; the inertia and bias force behind the modes, which give the force at the
-    node; per mode, what it accelerates less with it."""
+    """Modes that were eliminated together with a node. rates: their accelerations without a force at the node; scaled: per
+    mode, U / D; columns: the motion of the node per unit motion of the body; behind, bias: inertia and bias force at the
+    node as they appear through the modes, which give the force there; yielding: per mode, s / D, so that it accelerates less
+    by the work of this force on it."""
 
     rates: tuple[Scalar, ...]
     scaled: tuple[Force, ...]
@@ -146,8 +147,8 @@ def _in_series(body: Body, node: Node) -> tuple[ArticulatedInertia, Force, Serie
     scaled = tuple(u * w for u, w in zip(U, inverses, strict=True))
     rates = tuple(body.rate(k, drive.tau[k] - along[k], w) for k, w in enumerate(inverses))
     directions, flexible = _directions(T.shapes, inverses)
-    shapes = [_along(directions, s) for s in T.shapes]
-    columns = [_along(directions, T.entered(node.link.fixed.motion_to_child(e))) for e in _units()]
+    shapes = [_resolved(directions, s) for s in T.shapes]
+    columns = [_resolved(directions, T.entered(node.link.fixed.motion_to_child(e))) for e in _units()]
     own = ZERO_MOTION
     for s, u, w, rate in zip(shapes, U, scaled, rates, strict=True):
         I, p, own = I.minus_outer(u, w), p + u * rate, own + s * rate
@@ -184,7 +185,7 @@ def _directions(shapes: Sequence[Motion], inverses: Sequence[Scalar]) -> tuple[l
     return directions, flexible
 
 
-def _along(directions: Sequence[Motion], m: Motion) -> Motion:
+def _resolved(directions: Sequence[Motion], m: Motion) -> Motion:
     """A motion in coordinates along the directions."""
     x = list(m.scalars())
     for j, l in enumerate(directions):
