@@ -10,7 +10,7 @@ SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE  # a process that compiles all sources again starts in twice the time
 
-.PHONY: demo gallery test test-slow test-share test-newest test-gpu test-robots test-hosts test-faults test-release docs dist bench bench-quick bench-gpu format clean
+.PHONY: demo gallery test test-slow test-share test-newest test-gpu test-robots test-hosts test-faults test-release docs screenshots dist bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -73,6 +73,15 @@ docs: $(STAMP)  ## the manual as a site, build/manual/site/index.html
 	$(BIN)/python -m pip install -q -e '.[docs]'
 	$(BIN)/python -m docs
 
+screenshots: $(STAMP)  ## a report and a moving page as a browser shows them, at three widths, light and dark, in build/screenshots (Qt's browser, 550 MB)
+	$(BIN)/python -m venv $(VENV)-browser
+	$(VENV)-browser/bin/python -m pip install -q PyQt6-WebEngine
+	rm -rf build/screenshots && mkdir -p build/screenshots
+	$(BIN)/jaxmbs study examples/stage_separation.toml -n 256 --out build/screenshots/run
+	$(BIN)/jaxmbs report build/screenshots/run
+	$(BIN)/jaxmbs simulate examples/stage_separation.toml --animate build/screenshots/motion.html --out build/screenshots/motion.csv
+	$(VENV)-browser/bin/python tests/view/screenshots.py build/screenshots/run/report.html build/screenshots/motion.html build/screenshots
+
 dist: $(STAMP)  ## source archive and wheel in dist/, installed and used from an empty folder
 	$(BIN)/python -m pip install -q build twine
 	$(BIN)/python -m tests.distribution
@@ -106,4 +115,4 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) $(VENV)-newest $(VENV)-gpu $(VENV)-gpu-newest runs build
+	rm -rf $(VENV) $(VENV)-newest $(VENV)-gpu $(VENV)-gpu-newest $(VENV)-browser runs build

@@ -55,7 +55,9 @@ const channels = (tree.animations ? tree.animations[0].channels : []).map((c) =>
   const s = tree.animations[0].samplers[c.sampler];
   return { node: nodes[c.target.node], path: c.target.path, t: array(s.input), x: array(s.output) };
 });
-const shown = about.samples.map(() => true);
+const shown = about.samples.map(() => true), kinds = { gap: true, force: false };
+const segments = (about.segments || []).map((s) => ({ ...s, start: array(s.start), along: array(s.along) }));
+const strongest = Math.max(...segments.filter((s) => s.kind === "force").map((s) => s.along.reduce((m, _, i, x) => i % 3 ? m : Math.max(m, Math.hypot(x[i], x[i + 1], x[i + 2])), 0)), 0);
 nodes[0].q = [0, 0, 0, 1];  // z is up here, too
 
 function place(t) {
@@ -163,6 +165,52 @@ function fit() {
   buffer(0, new Float32Array(points));
   grid = { vao, count: points.length / 3 };
 }
+// where a segment is at a time: [start, along]
+function segmentAt(s) {
+  const t = about.plots.times[about.samples[s.sample]];
+  let low = 0, high = t.length - 1;
+  while (high - low > 1) { const m = (low + high) >> 1; if (t[m] <= time) low = m; else high = m; }
+  const share = high > low ? Math.min(Math.max((time - t[low]) / (t[high] - t[low]), 0), 1) : 0;
+  const at = (x, i) => [0, 1, 2].map((c) => x[3 * i + c]), none = (i) => at(s.along, i).every((x) => x === 0);
+  if (none(low) || none(high)) { const i = share < 0.5 ? low : high; return [at(s.start, i), at(s.along, i)]; }
+  const mixed = (x) => [0, 1, 2].map((c) => (1 - share) * x[3 * low + c] + share * x[3 * high + c]);
+  return [mixed(s.start), mixed(s.along)];
+}
+let segmentArray = null, segmentBuffer = null;
+function drawSegments(view, away) {
+  const seen = segments.filter((s) => kinds[s.kind] && shown[s.sample]);
+  if (!seen.length) return;
+  if (!segmentArray) {
+    segmentArray = gl.createVertexArray();
+    gl.bindVertexArray(segmentArray);
+    segmentBuffer = gl.createBuffer();
+    gl.bindBuffer(gl.ARRAY_BUFFER, segmentBuffer);
+    gl.enableVertexAttribArray(0);
+    gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
+  }
+  gl.useProgram(lines(""));
+  gl.uniformMatrix4fv(lines("camera"), false, view);
+  gl.bindVertexArray(segmentArray);
+  gl.bindBuffer(gl.ARRAY_BUFFER, segmentBuffer);
+  gl.disable(gl.DEPTH_TEST);  // seen through the bodies
+  for (const kind of ["gap", "force"]) {
+    const points = [];
+    for (const s of seen.filter((x) => x.kind === kind)) {
+      const [a, along] = segmentAt(s), d = kind === "force" ? along.map((x) => 0.25 * camera.distance * x / strongest) : along;
+      const length = Math.hypot(...d);
+      if (!length) continue;
+      // bands of triangles, because lines are one pixel wide: a shaft, then the head of an arrow
+      const u = unit(d), side = unit(cross(u, away)), w = 0.0022 * camera.distance, head = kind === "force" ? Math.min(6 * w, length) : 0;
+      const p = (f, g) => a.map((x, i) => x + f * u[i] + g * side[i]), body = length - head;
+      points.push(...p(0, -w), ...p(body, -w), ...p(body, w), ...p(0, -w), ...p(body, w), ...p(0, w));
+      if (head) points.push(...p(body, -3 * w), ...p(length, 0), ...p(body, 3 * w));
+    }
+    gl.bufferData(gl.ARRAY_BUFFER, new Float32Array(points), gl.DYNAMIC_DRAW);
+    gl.uniform4f(lines("color"), ...css(kind === "gap" ? "--mark" : "--force"), 1);
+    gl.drawArrays(gl.TRIANGLES, 0, points.length / 3);
+  }
+  gl.enable(gl.DEPTH_TEST);
+}
 function reach(mesh) {
   const a = tree.accessors[tree.meshes[mesh].primitives[0].attributes.POSITION];
   return 2 * Math.max(...a.min.map(Math.abs), ...a.max.map(Math.abs));
@@ -203,6 +251,7 @@ function render() {
     if (m.bends && n.w) m.bends(n.w);
     gl.drawArrays(gl.TRIANGLES, 0, m.count);
   }
+  drawSegments(view, away);
   $("time").textContent = time.toFixed(end > 100 ? 1 : 3) + " s";
   $("scrub").value = end > start ? (time - start) / (end - start) : 0;
   for (const p of plots) p.draw();
@@ -276,13 +325,21 @@ if (about.samples.length > 1) about.samples.forEach((name, k) => {
   label.append(box, dot, name);
   $("legend").append(label);
 });
+for (const kind of ["gap", "force"]) if (segments.some((s) => s.kind === kind)) {
+  const label = document.createElement("label"), box = document.createElement("input"), dot = document.createElement("i");
+  Object.assign(box, { type: "checkbox", checked: kinds[kind], onchange: () => { kinds[kind] = box.checked; render(); } });
+  dot.style.background = kind === "gap" ? "var(--mark)" : "var(--force)";
+  label.title = segments.filter((s) => s.kind === kind).map((s) => s.label).filter((x, i, all) => all.indexOf(x) === i).join("\n");
+  label.append(box, dot, kind === "gap" ? "gaps" : "forces");
+  $("legend").append(label);
+}
 const plots = about.plots.series.map((s) => {
   const figure = document.createElement("figure"), caption = document.createElement("figcaption"), value = document.createElement("span");
   const area = document.createElement("canvas");
   caption.append(s.label, value);
   figure.append(caption, area);
   $("plots").append(figure);
-  const all = Object.values(s.lines).flat().filter((v) => v !== null);
+  const limits = s.limits || [], all = [...Object.values(s.lines).flat().filter((v) => v !== null), ...limits];
   let [low, high] = [Math.min(...all), Math.max(...all)];
   if (!(high > low)) { low -= 0.5; high += 0.5; }
   area.onpointerdown = area.onpointermove = (e) => { if (e.buttons) { play(false); go(start + (end - start) * e.offsetX / area.clientWidth); } };
@@ -292,6 +349,10 @@ const plots = about.plots.series.map((s) => {
     g.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--line");
     g.strokeRect(0.5, 0.5, w - 1, h - 1);
     if (low < 0 && high > 0) { g.beginPath(); g.moveTo(0, y(0)); g.lineTo(w, y(0)); g.stroke(); }
+    g.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--mark");
+    g.setLineDash([6 * ratio, 4 * ratio]);
+    for (const v of limits) { g.beginPath(); g.moveTo(0, y(v)); g.lineTo(w, y(v)); g.stroke(); }
+    g.setLineDash([]);
     about.samples.forEach((name, k) => {
       if (!s.lines[name] || !shown[k]) return;
       const t = about.plots.times[name];

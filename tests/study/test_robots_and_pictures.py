@@ -57,3 +57,16 @@ def test_simulate_draws(command, tmp_path):
     assert "picture: cart.html" in done.stdout and "<canvas" in (tmp_path / "cart.html").read_text(encoding="utf-8")
     done = command("simulate", "cart.toml", "--animate", "cart.mov", cwd=tmp_path)
     assert done.returncode == 1 and ".html" in done.stderr
+
+
+def test_the_nominal_motion_among_samples(tmp_path):
+    """The sample None, with the draws that change nothing."""
+    (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
+    study = read(tmp_path / "cart.toml")
+    both, alone = repeat(study, [19, None], 50, forces=True), repeat(study, None, 50)
+    np.testing.assert_allclose(both.q[1], alone.q[0], rtol=1e-12, atol=1e-14)
+    assert np.abs(both.q[0] - both.q[1]).max() > 1e-6
+    assert set(both.forces) == set(study.model.force_names) and both.forces
+    for name, x in both.forces.items():
+        exact = mbs.element_forces(study.model, alone.q[0, 3], alone.v[0, 3], t=alone.t[3])[name].wrenches
+        np.testing.assert_allclose(x[1, 3], exact, rtol=1e-9, atol=1e-9)

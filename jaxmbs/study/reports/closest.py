@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
@@ -17,6 +20,7 @@ from jaxmbs.study.outputs import Clearance, Compound, Mesh
 from jaxmbs.study.outputs.gap import separations
 from jaxmbs.study.outputs.shapes import Shape
 from jaxmbs.study.reports import plots
+from jaxmbs.view.segments import Segment, gaps
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem.study import Study
@@ -41,6 +45,31 @@ def closest(study: Study, history: History, models: dict[int, mbs.Model], worst:
             least = float(history.outputs[name][row])
             found.append(_one(study, name, sample, least, float(history.t[k]), models[row], history.q[row, k]))
     return json.dumps(found)
+
+
+def gap_lines(study: Study, model: mbs.Model, sample: str, history: History, row: int) -> Iterator[Segment]:
+    """The line between the nearest points of the two shapes of each clearance in one motion."""
+    for name, output in study.outputs.items():
+        if isinstance(output, Clearance) and not output.inside:
+            yield gaps(*nearest(output, model, history.q[row], history.t), name.replace("_", " "), sample)
+
+
+def nearest(output: Clearance, model: mbs.Model, q: np.ndarray, t: np.ndarray) -> tuple[Any, Any]:
+    """The nearest points (T, 3) of the shapes of a clearance, in world axes."""
+    bodies = output.shape_a.body, output.shape_b.body
+
+    def at(q: Any, t: Any) -> tuple[Any, Any]:
+        poses = mbs.body_poses(model, q, t=t)
+        (p, R), (r, S) = (_traced_place(poses, body) for body in bodies)
+        placed = tuple((*(R.T @ S).ravel(), *(R.T @ (r - p))))
+        (s,) = separations([(output.shape_a, output.shape_b, Scene(0.0, {}, {}, {}, (), ()))], [placed])
+        return tuple(p + R @ jnp.stack([jnp.asarray(x) for x in point]) for point in (s.point_a, s.point_b))
+
+    return jax.jit(lambda q, t: jax.lax.map(lambda row: at(*row), (q, t)))(q, t)
+
+
+def _traced_place(poses: Any, body: str) -> tuple[Any, Any]:
+    return (jnp.zeros(3), jnp.eye(3)) if body == WORLD else (poses[body].position, poses[body].rotation)
 
 
 def _one(

@@ -79,12 +79,25 @@ def plots_of(study: Study, values: Mapping[str, Mapping[str, np.ndarray]]) -> di
     of its file. Outputs without values over time are left out."""
     used = units_of(study)
     return {
-        f"{name.replace('_', ' ')} [{used[name].name}]".removesuffix(" []"): {
-            n: x / used[name].factor for n, x in own.items()
-        }
+        _label(study, name): {n: x / used[name].factor for n, x in own.items()}
         for name, own in values.items()
         if any(np.isfinite(x).any() for x in own.values())
     }
+
+
+def limits_of(study: Study) -> dict[str, list[float]]:
+    """{label of a plot: what the criteria allow of the output}, in the units of the study's file; without outputs whose
+    result is another quantity than what they measure over time, such as an integral."""
+    used, found = units_of(study), {}
+    for c in study.criteria:
+        if study.outputs[c.output].quantity(study.joints) != study.quantities[c.output]:
+            continue
+        found.setdefault(_label(study, c.output), []).extend(bound / used[c.output].factor for _, bound in c.marks)
+    return found
+
+
+def _label(study: Study, name: str) -> str:
+    return f"{name.replace('_', ' ')} [{units_of(study)[name].name}]".removesuffix(" []")
 
 
 def plots_with_coordinates(study: Study, history: History, sample: int = 0) -> dict[str, Any]:

@@ -60,8 +60,8 @@ class Repeated:
 
 
 def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tuple[int, int, int]]) -> Repeated:
-    """Histories of the picked samples {output: (worst, median, best)}; the motion is that of the worst and the median
-    sample of the first output."""
+    """Histories of the picked samples {output: (worst, median, best)}; the motions are those of the worst and the median
+    sample of the first output, and the nominal one."""
     if not picked:
         return Repeated()
     samples = _samples(picked)
@@ -87,10 +87,12 @@ def _made(
     samples = _samples(picked)
     every, several = max(1, int(study.simulation.t_end / study.simulation.dt / _POINTS)), [*samples, *good.tolist()]
     draws = list(store.draws(study, several).values())
-    history = repeat(study, several, every, np.concatenate(draws, axis=1) if draws else None)
-    s = len(samples)
+    nominal = study.dispersions.neutral[None]  # the last motion
+    given = np.concatenate([np.concatenate(draws, axis=1), nominal]) if draws else None
+    history = repeat(study, [*several, None], every, given, forces=True)
+    s, last = len(samples), len(several)
     values = {name: x[:s] for name, x in history.values.items()}
-    bands = {name: np.quantile(x[s:], BAND, axis=0) for name, x in history.values.items() if len(good) > 1}
+    bands = {name: np.quantile(x[s:last], BAND, axis=0) for name, x in history.values.items() if len(good) > 1}
     worst = {name: (three[0], samples.index(three[0])) for name, three in picked.items()}
     pages = _motion(study, history, samples, shown), _closest(study, history, worst)
     found = Repeated(history.t, np.array(samples), len(good), values, bands, *pages)
@@ -100,19 +102,29 @@ def _made(
 
 
 def _motion(study: Study, history: History, samples: list[int], shown: tuple[int, ...]) -> str:
-    """The page of the worst sample's motion, with the median one drawn over it."""
+    """The page of the worst sample's motion, over which the median and the nominal one are drawn."""
     import jax
 
-    from jaxmbs.study.reports.motion import mechanisms, plots_of, shapes_of
+    from jaxmbs.dynamics import body_poses
+    from jaxmbs.study.reports.closest import gap_lines
+    from jaxmbs.study.reports.motion import limits_of, mechanisms, plots_of, shapes_of
     from jaxmbs.view.animate import moving_page
+    from jaxmbs.view.segments import arrows
 
     rows = {f"{place} (sample {i})": samples.index(i) for place, i in zip(PLACES, shown, strict=False)}
+    if history.numbers is not None:
+        rows["nominal"] = len(history.q) - 1
     own = jax.tree.map(lambda x: x[list(rows.values())], history.numbers)
     models = dict(zip(rows, [m for m, _, _ in mechanisms(study, own)], strict=True))
     motions = {n: SimpleNamespace(t=history.t, q=history.q[k], events=None) for n, k in rows.items()}
     plots = plots_of(study, {name: {n: x[k] for n, k in rows.items()} for name, x in history.values.items()})
+    worst, k = next(iter(rows.items()))
+    positions = jax.vmap(lambda q, t: body_poses(models[worst], q, t=t).position)(history.q[k], history.t)
+    forces = arrows(models[worst], worst, {n: x[k] for n, x in history.forces.items()}, np.asarray(positions))
+    segments = [*forces, *(x for n, k in rows.items() for x in gap_lines(study, models[n], n, history, k))]
+    limits = {label: x for label, x in limits_of(study).items() if label in plots}
     try:
-        return moving_page(models, motions, plots, shapes=shapes_of(study))
+        return moving_page(models, motions, plots, shapes=shapes_of(study), limits=limits, segments=segments)
     except ModelError:  # a mechanism that cannot be drawn
         return ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,9 @@ _ROWS = 16  # several samples are filled up to a multiple of this number
 class History:
     """Motion of S samples at T times. t (T,), q (S, T, nq), v (S, T, nv); values: what every output measures, (S, T);
     outputs: these values reduced to one number, (S,); status (S,); energy_error (S,) [J] at the end; numbers: those
-    that differ between samples, (S, ...), None for the nominal motion; violated (S, constraints): see
-    `Solution.violated`."""
+    that differ between samples, (S, ...), None for the nominal motion alone; violated (S, constraints): see
+    `Solution.violated`; forces: the wrenches of force elements on the bodies as in `mbs.element_forces`, (S, T, bodies,
+    6), if they were asked for."""
 
     t: np.ndarray
     q: np.ndarray
@@ -51,30 +52,36 @@ class History:
     energy_error: np.ndarray
     numbers: Numbers | None = None
     violated: np.ndarray | None = None
+    forces: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def repeat(
-    study: Study, samples: Sequence[int] | None = None, save_every: int = 1, draws: np.ndarray | None = None
+    study: Study,
+    samples: Sequence[int | None] | None = None,
+    save_every: int = 1,
+    draws: np.ndarray | None = None,
+    forces: bool = False,
 ) -> History:
     """History of the given samples at every save_every-th step and the last one; that of the nominal motion (S = 1) if
-    no samples are given, or if the study has no dispersions.
-    draws (S, k): those of the samples, if they are already known.
+    no samples are given, or if the study has no dispersions. The sample None is the nominal motion.
+    draws (S, k): those of the samples, if they are already known; forces: whether the history has those of elements.
     """
     dtype, time, fold = precision(), study.simulation, folded(study.outputs, precision())
 
     def one(model: mbs.Model, q: Array, v: Array, key: Array | None = None) -> Any:
         run = simulated(time, model, q, v, key=key, save_every=save_every, fold=fold)
-        modes = run.mode_at(model, run.t) if needs_mode(study.outputs) else None
+        modes = run.mode_at(model, run.t) if forces or needs_mode(study.outputs) else None
         # a loop over the times, which becomes part of the kernel
 
         def values_at(now: Any) -> Any:
             states, *instant = now
-            return measured(study.outputs, replace(model, overrides={**model.overrides, **states}), *instant)
+            own = replace(model, overrides={**model.overrides, **states})
+            return measured(study.outputs, own, *instant), acting(own, *instant) if forces else {}
 
-        found = jax.lax.map(values_at, (run.states, run.t, run.q, run.v, modes))
+        found, wrenches = jax.lax.map(values_at, (run.states, run.t, run.q, run.v, modes))
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
         outputs = results_of(study.outputs, run.folded, run.events, model, q, v)
-        return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values), run.violated
+        return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values, wrenches), run.violated
 
     def all_of(draws: Array | None, keys: Array | None) -> Any:
         own = () if keys is None else (keys,)
@@ -90,13 +97,35 @@ def repeat(
         many, given, keys = 1, None, noise_of(study, None)
     else:
         many = len(samples)
-        given = np.asarray(draws_of(study, samples, dtype) if draws is None else draws, dtype)
+        given = np.asarray(_draws(study, samples, dtype) if draws is None else draws, dtype)
         rows = _ROWS if many > 1 else 1
-        given, keys = filled(given, rows), noise_of(study, filled(np.asarray(samples), rows).tolist())
-    found, numbers = cached_result(study, f"history, every {save_every}", all_of, given, keys)
+        several = [samples[k] for k in filled(np.arange(many), rows)]
+        given, keys = filled(given, rows), _noise(study, several)
+    name = f"history, every {save_every}" + ", forces" * forces
+    found, numbers = cached_result(study, name, all_of, given, keys)
     found, numbers = jax.tree.map(lambda x: np.asarray(x)[:many], (found, numbers))
-    outputs, status, error, (t, q, v, values), violated = found
-    return History(t[0], q, v, values, outputs, status, error, numbers, violated)
+    outputs, status, error, (t, q, v, values, wrenches), violated = found
+    return History(t[0], q, v, values, outputs, status, error, numbers, violated, wrenches)
+
+
+def acting(model: mbs.Model, t: Array, q: Array, v: Array, mode: Any) -> dict[str, Array]:
+    """The wrenches of the force elements on the bodies."""
+    return {name: x.wrenches for name, x in mbs.element_forces(model, q, v, t=t, mode=mode).items()}
+
+
+def _draws(study: Study, samples: Sequence[int | None], dtype: Any) -> np.ndarray:
+    drawn = np.tile(study.dispersions.neutral, (len(samples), 1))
+    if known := [k for k, i in enumerate(samples) if i is not None]:
+        drawn[known] = draws_of(study, [i for i in samples if i is not None], dtype)
+    return drawn
+
+
+def _noise(study: Study, samples: Sequence[int | None]) -> Array | None:
+    keys = noise_of(study, [0 if i is None else i for i in samples])
+    own = noise_of(study, None)
+    if keys is None or own is None or None not in samples:
+        return keys
+    return jnp.where(np.array([i is None for i in samples]), own, keys)
 
 
 def write(study: Study, history: History, path: Path, sample: int = 0, overwrite: bool = True) -> None:

@@ -135,6 +135,11 @@ class Dispersions:
         ends = np.cumsum([d.k for d in self.items])
         return {d.name: draws[..., end - d.k : end] for d, end in zip(self.items, ends, strict=True)}
 
+    @property
+    def neutral(self) -> np.ndarray:
+        """(k,) the draws that change nothing: those of the nominal motion."""
+        return np.concatenate([np.zeros(0), *(d.way.neutral[: d.k] for d in self.items)])
+
     def apply(self, draws: Array, dtype: Any, nominal: Mapping[str, Array] | None = None) -> Numbers:
         """The sample's dispersed parameters and its initial state, from its draws (k,). nominal: nominal values to take
         instead of the model's, by parameter."""
