@@ -29,7 +29,7 @@ from jaxmbs.io.tables import (
     is_number,
     stated,
 )  # fmt: skip
-from jaxmbs.model import ModelError, Part
+from jaxmbs.model import Mechanism, ModelError, Part
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor
@@ -41,7 +41,7 @@ from jaxmbs.model.joints import Joint
 from jaxmbs.model.visuals import Visual
 
 if TYPE_CHECKING:
-    from jaxmbs.model import Mechanism, Model
+    from jaxmbs.model import Model
 
 
 def _part(x: Any) -> Part:
@@ -292,8 +292,6 @@ class MechanismBase(Made):
 
     def build(self) -> Model:
         """The model. Raises InputError with the paths of all tables that the model refuses, and why."""
-        from jaxmbs.model import Mechanism
-
         mech = Mechanism(self.name, held=self.held, off=self.off, **_fields(self.made(Surroundings)))
         faults: list[Problem] = []
         for kind in ELEMENTS:

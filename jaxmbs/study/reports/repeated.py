@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from jaxmbs.errors import ModelError
@@ -101,8 +102,6 @@ def _made(
 
 def _motion(study: Study, history: History, samples: list[int], shown: tuple[int, ...]) -> str:
     """The page of the worst sample's motion, with the median one drawn over it."""
-    import jax
-
     from jaxmbs.study.reports.motion import mechanisms, plots_of, shapes_of
     from jaxmbs.view.animate import moving_page
 
@@ -121,8 +120,6 @@ def _closest(study: Study, history: History, worst: dict[str, tuple[int, int]]) 
     """The closest approaches, as JSON. worst: output -> (its worst sample, the row of this sample in the history)."""
     if not any(isinstance(study.outputs[name], Clearance) for name in worst):
         return ""
-    import jax
-
     from jaxmbs.study.reports.closest import closest
     from jaxmbs.study.reports.motion import mechanisms
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
@@ -162,8 +163,6 @@ def devices(folder: Path) -> dict[str, list[list[int]]]:
 
 
 def _cache() -> str | None:
-    import jax
-
     return jax.config.values.get("jax_compilation_cache_dir")
 
 
@@ -217,8 +216,6 @@ def _prepared(folder: Any, digest: str, trust: bool) -> tuple[Study, Any, Any]:
 
 
 def _begin(precision: str, cache: str | None) -> None:
-    import jax
-
     jax.config.update("jax_enable_x64", precision == "float64")
     if cache and not jax.config.values.get("jax_compilation_cache_dir"):
         jax.config.update("jax_compilation_cache_dir", cache)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import psutil
 
 from jaxmbs.io.errors import InputError, Problem
@@ -231,6 +232,4 @@ class _Pace:
 
 
 def _leaves(program: Compiled) -> list:
-    import jax
-
     return jax.tree.leaves(program.program.out_info)
