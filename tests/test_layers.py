@@ -19,15 +19,16 @@ LAYERS = {
     "model": {"errors", "spatial", "geometry"},
     "elements": {"errors", "spatial", "model"},
     "dynamics": {"errors", "spatial", "batching", "model", "lazy"},
+    "building": {"errors", "spatial", "model", "dynamics"},
     "symbolic": {"errors", "spatial", "model", "dynamics"},
     "textbook": {"model", "dynamics", "symbolic"},
     "absolute": {"errors", "spatial", "model", "dynamics"},
-    "io": {"errors", "spatial", "model", "lazy"},
-    "library": {"errors", "spatial", "model", "dynamics"},
+    "io": {"errors", "spatial", "model", "building", "lazy"},
+    "library": {"errors", "spatial", "model", "building", "dynamics"},
     "simulate": {"errors", "spatial", "batching", "model", "dynamics", "lazy"},
-    "exporting": {"errors", "batching", "model", "dynamics", "simulate"},
-    "stability": {"errors", "spatial", "model", "dynamics", "simulate"},
-    "view": {"errors", "model", "dynamics", "io", "simulate"},
+    "exporting": {"errors", "batching", "model", "dynamics", "building", "simulate"},
+    "stability": {"errors", "spatial", "model", "dynamics", "building", "simulate"},
+    "view": {"errors", "model", "dynamics", "building", "io", "simulate"},
     "study": {
         "errors",
         "lazy",
@@ -36,6 +37,7 @@ LAYERS = {
         "geometry",
         "model",
         "dynamics",
+        "building",
         "io",
         "simulate",
         "stability",
@@ -115,8 +117,8 @@ def imports_of(module, inside):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.ImportFrom) and within == inside:
                 for name in (f"{child.module}.{alias.name}" for alias in child.names):
-                    public = f"{child.module}.public"
-                    yield name if name in modules() else public if public in modules() else child.module
+                    public, package = f"{child.module}.public", str(child.module)
+                    yield name if name in modules() else public if public in modules() else package
             elif isinstance(child, ast.Import) and within == inside:
                 yield from (alias.name for alias in child.names)
             elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):

@@ -25,8 +25,8 @@ from jaxmbs.model import Mode, Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates, Vector, shape_of
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.model.refusals import refuse_armature, refuse_flexible
 from jaxmbs.model.shapes import Float
-from jaxmbs.model.singular_mass import refuse_armature, refuse_flexible
 
 
 def coordinates(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, PlainValidator, create_model
 
+from jaxmbs.building import Mechanism
 from jaxmbs.errors import ModelWarning
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.fmu import COST, SAMPLING, Fmu
@@ -29,7 +30,7 @@ from jaxmbs.io.tables import (
     is_number,
     stated,
 )  # fmt: skip
-from jaxmbs.model import Mechanism, ModelError, Part
+from jaxmbs.model import ModelError, Part
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor

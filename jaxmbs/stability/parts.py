@@ -11,7 +11,7 @@ from jaxmbs.dynamics import body_poses, body_velocities
 from jaxmbs.model import Model, ModelError, Part, get
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Coordinates, Triple
-from jaxmbs.model.singular_mass import refuse_flexible
+from jaxmbs.model.refusals import refuse_flexible
 from jaxmbs.model.structure import WORLD
 from jaxmbs.simulate import Status
 from jaxmbs.stability.linearize import linearize

@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.building import set as with_values
 from jaxmbs.dynamics import integrate, mass_matrix
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import check_arguments
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Vector
 from jaxmbs.model.model import get
-from jaxmbs.model.model import set as with_values
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate import Status

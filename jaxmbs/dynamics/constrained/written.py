@@ -83,7 +83,7 @@ def written(state: State) -> Written:
         else:
             found = rows(state, [site], motions)
             found = found if on is None else switched(found, on)
-            own = [_spread(state, site, found, r) for r in range(site.rows)]
+            own = [spread(state, site, found, r) for r in range(site.rows)]
         every += own
         parts.append(Part(site, range(len(every) - len(own), len(every)), found))
     J, drift, free, residual = (tuple(row[k] for row in every) for k in range(4))
@@ -91,15 +91,16 @@ def written(state: State) -> Written:
     return Written(state, J, drift, free, residual, holonomic, tuple(parts))
 
 
-def _spread(state: State, site: Site, found: Rows, r: int) -> tuple[Any, ...]:
-    """(J, drift, free, residual, holonomic) of one row."""
+def spread(state: State, site: Site, found: Rows, r: int, root: int = -1) -> tuple[Any, ...]:
+    """(J, drift, free, residual, holonomic) of one row. root: a link that carries both ends, so that joints between it and
+    the world need not be considered; -1: the world."""
     s = state.tree.structure
     column: dict[int, Scalar] = {}
     for i, end in zip(site.links, found.ends, strict=True):
         if site.on_joints:
             column[s.v_slices[i].start] = end[r]
         else:
-            _add(state, column, i, end[r])
+            _add(state, column, i, end[r], root)
     J = tuple(column.get(k, ZERO) for k in range(s.nv))
     residual, free = found.residual[r], ZERO
     if s.rheonomic:
@@ -107,10 +108,10 @@ def _spread(state: State, site: Site, found: Rows, r: int) -> tuple[Any, ...]:
     return J, found.drift[r], free, ZERO if residual is None else residual, residual is not None
 
 
-def _add(state: State, column: dict[int, Scalar], i: int, F: Force) -> None:
-    """Add the generalized forces of the wrench F on link i to the column."""
+def _add(state: State, column: dict[int, Scalar], i: int, F: Force, root: int) -> None:
+    """Add the generalized forces of the wrench F on link i, at the joints up to the link `root`, to the column."""
     s, motions = state.tree.structure, state.motions
-    while i >= 0:
+    while i != root:
         m = state.tree.pick(motions, i)
         for k, x in enumerate((S @ F for S in m.S), s.motion_v[i].start):
             column[k] = column.get(k, ZERO) + x

@@ -18,8 +18,8 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates
+from jaxmbs.model.refusals import refuse_armature, refuse_flexible
 from jaxmbs.model.shapes import Float
-from jaxmbs.model.singular_mass import refuse_armature, refuse_flexible
 
 _DENSE = ("barycentric", "configuration")
 

@@ -17,10 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.building import set as with_values
 from jaxmbs.dynamics.constrained.constraints import tree_of
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, get
-from jaxmbs.model import set as with_values
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.chance import needs_key
 from jaxmbs.simulate.functions import Functions, finite

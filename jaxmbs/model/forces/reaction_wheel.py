@@ -20,7 +20,7 @@ from jaxmbs.spatial import ZERO3, RigidInertia, Symmetric3, Vector3
 from jaxmbs.spatial.scalar import Scalar, cos, maximum, minimum, sin
 
 if TYPE_CHECKING:
-    from jaxmbs.model.mechanism import Mechanism
+    from jaxmbs.building.mechanism import Mechanism
 
 
 @element

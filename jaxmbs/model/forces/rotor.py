@@ -16,7 +16,7 @@ from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import ZERO3, RigidInertia, Symmetric3, Vector3
 
 if TYPE_CHECKING:
-    from jaxmbs.model.mechanism import Mechanism
+    from jaxmbs.building.mechanism import Mechanism
 
 
 @element

@@ -23,7 +23,7 @@ from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, maximum, sqrt, tanh, total, where
 
 if TYPE_CHECKING:
-    from jaxmbs.model.mechanism import Mechanism
+    from jaxmbs.building.mechanism import Mechanism
 
 ROOT = 1.841183781340659  # first zero of the derivative of the Bessel function J1
 FLOWS = "flow: the pendulum's hinge does not follow the level; leave the flow at 0, or use model='spring'"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from jaxmbs.building.ordering import Placed, tree_order
 from jaxmbs.model.bodies import Body, Closure
 from jaxmbs.model.constraints import Constraint
 from jaxmbs.model.control import Controller, Sensor
@@ -16,7 +17,6 @@ from jaxmbs.model.flexible_bodies.internal import no_motion, no_wrench
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.forces.surroundings import ALWAYS
 from jaxmbs.model.joints.base import Joint
-from jaxmbs.model.ordering import Placed, tree_order
 from jaxmbs.model.structure import WORLD, ConstraintElement, Event, LoopJoint, TreeJoint
 from jaxmbs.model.visuals import Visual
 

@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from jaxmbs.building.built import built
+from jaxmbs.building.ordering import Placed
+from jaxmbs.building.parts import Parts
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
-from jaxmbs.model.building import built
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor
 from jaxmbs.model.errors import ModelError
@@ -26,9 +28,7 @@ from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.prismatic import Prismatic
 from jaxmbs.model.joints.releasable import released
 from jaxmbs.model.model import Model
-from jaxmbs.model.ordering import Placed
 from jaxmbs.model.parameters import concrete_components, is_traced
-from jaxmbs.model.parts import Parts
 from jaxmbs.model.pose import Pose
 from jaxmbs.model.solids import Solid
 from jaxmbs.model.structure import (
