@@ -26,7 +26,7 @@ LAYERS = {
     "io": {"errors", "spatial", "model", "building", "lazy"},
     "library": {"errors", "spatial", "model", "building", "dynamics"},
     "simulate": {"errors", "spatial", "batching", "model", "dynamics", "lazy"},
-    "exporting": {"errors", "batching", "model", "dynamics", "building", "simulate"},
+    "exporting": {"errors", "batching", "model", "dynamics", "building", "io", "simulate"},
     "stability": {"errors", "spatial", "model", "dynamics", "building", "simulate"},
     "view": {"errors", "model", "dynamics", "building", "io", "simulate"},
     "study": {

@@ -225,21 +225,13 @@ def _dependences(J: np.ndarray) -> np.ndarray:
 
 def _joints_of(s: Structure, names: set[str]) -> list[str]:
     """The tree joints in the loops that these constraints close, then the constraints."""
-    tree = set[str]()
+    tree = set[int]()
     for loop in s.loops:
         if loop.name in names:
-            a, b = (set(_path(s, body)) for body in (loop.body_a, loop.body_b))
+            a, b = (set(s.inward(s.body_index[body])) for body in (loop.body_a, loop.body_b))
             tree |= a ^ b
-    every = [link.name for link in s.links if link.name in tree]
+    every = [link.name for i, link in enumerate(s.links) if i in tree]
     return every + [x.name for x in (*s.loops, *s.constraints) if x.name in names]
-
-
-def _path(s: Structure, body: str) -> list[str]:
-    out, i = [], s.body_index[body]
-    while i >= 0:
-        out.append(s.links[i].name)
-        i = s.links[i].parent
-    return out
 
 
 class _Independent:

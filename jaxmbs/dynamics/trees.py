@@ -96,14 +96,15 @@ def jacobian(
         placements, motions = world_placements(tree, state.motions), state.motions
         local = Vector3.of(list(jnp.asarray(point, tree.dtype)))
         target = (tree.pick(placements, i) @ tree.body_in_link[i]).point(local)
-        while i >= 0:
-            W = tree.pick(placements, i)
+        for link in s.inward(i):
+            W = tree.pick(placements, link)
             at_target = Transform(W.rotation.T, W.rotation.T @ (target - W.position))
-            own = tree.pick(motions, i).S if not s.links[i].joint.elastic else []  # the nodes of the body have them
-            for k, S in enumerate(own, s.motion_v[i].start):
+            own = (
+                tree.pick(motions, link).S if not s.links[link].joint.elastic else []
+            )  # the nodes of the body have them
+            for k, S in enumerate(own, s.motion_v[link].start):
                 w = W.rotation @ S.angular
                 columns[k] = [*w, *(W.rotation @ (S.linear + S.angular.cross(at_target.position)))]
-            i = s.links[i].parent
     return jnp.stack([jnp.stack([jnp.asarray(x, tree.dtype) for x in c]) for c in columns], axis=1)
 
 

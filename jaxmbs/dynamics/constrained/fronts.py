@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.constrained.order import Elimination, Plan
+from jaxmbs.dynamics.constrained.rows import entries
 from jaxmbs.dynamics.constrained.saddle import raised, smallest
 from jaxmbs.dynamics.state.forest import Forest, rows_of
 from jaxmbs.dynamics.state.kinematics import LinkMotion
@@ -153,7 +154,7 @@ def solve(tree: Tree, plan: Plan, factors: Factors, force: Any, target: Any) -> 
     for b, rows, S, X in zip(plan.strands, factors.rows, factors.S, factors.X, strict=True):
         of = [plan.of_node[i] for i in b.nodes]
         if b.kind.joint is None:
-            given = tuple(_along(target, [int(starts[c]) + r for c in of]) for r in range(b.kind.own))
+            given = tuple(entries(target, [int(starts[c]) + r for c in of]) for r in range(b.kind.own))
         else:
             given = _entries(force, slices, of)
         data.append((rows, S, X, given))
@@ -223,13 +224,9 @@ def _in_order(parts: list[Any], places: list[int], dtype: Any) -> Any:
     return rows_of(jnp.concatenate(parts), np.argsort(np.asarray(places)).tolist())
 
 
-def _along(x: Any, places: list[int]) -> Any:
-    return x[places[0]] if len(places) == 1 else rows_of(x, places)
-
-
 def _entries(x: Any, slices: Any, of: list[int]) -> tuple[Any, ...]:
     size = slices[of[0]].stop - slices[of[0]].start
-    return tuple(_along(x, [slices[i].start + k for i in of]) for k in range(size))
+    return tuple(entries(x, [slices[i].start + k for i in of]) for k in range(size))
 
 
 # steps of the matrix
