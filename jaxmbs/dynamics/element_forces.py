@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
-from jaxmbs.dynamics.state.scene import elements
+from jaxmbs.dynamics.state.loads import elements
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.given import Coordinates, Number, Rates

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.scene import elements
+from jaxmbs.dynamics.state.loads import elements
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.field_rules import refused as value_refused
 from jaxmbs.model.forces.sampled_force import SampledForce

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxmbs.dynamics.recursive.rnea import inverse_dynamics
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
-from jaxmbs.dynamics.state.scene import LinkLoads
+from jaxmbs.dynamics.state.loads import LinkLoads
 from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model

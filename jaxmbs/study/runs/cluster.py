@@ -25,6 +25,7 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.folder import storage
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.described import read_study
 from jaxmbs.study.results.provenance import Provenance, differences, machine, provenance, signed
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _prepared(folder: Any, digest: str, trust: bool) -> tuple[Study, Any, Any]:
     from jaxmbs.study.samples.batch import compiled
 
     store = stores.open_folder(folder)
-    study = stores.read_study(store, trust)
+    study = read_study(store, trust)
     return study, store.arrays(), compiled(study, store.provenance["block_rows"])
 
 
