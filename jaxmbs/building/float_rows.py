@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxmbs.dynamics.constrained.order import common
-from jaxmbs.dynamics.constrained.rows import rows, seen
+from jaxmbs.dynamics.constrained.rows import kinematics, rows
 from jaxmbs.dynamics.constrained.written import spread
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import displaced
@@ -31,7 +31,7 @@ def rows_at(tree: Tree, q: Coordinates, t: float = 0.0) -> tuple[np.ndarray, np.
     """
     s, found = tree.structure, []
     state, parents = State(tree, list(q), [0.0] * s.nv, t), [link.parent for link in s.links]
-    motions = seen(state)
+    motions = kinematics(state)
     for site in sites(s):
         if not site.is_function:
             root = -1 if site.on_joints else common(parents, *site.links)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxmbs.dynamics.constrained import functions
 from jaxmbs.dynamics.constrained.base import Constraints, Metric
 from jaxmbs.dynamics.constrained.metric import MatrixMetric
-from jaxmbs.dynamics.constrained.rows import rows, seen, switched
+from jaxmbs.dynamics.constrained.rows import kinematics, rows, switched
 from jaxmbs.dynamics.recursive import crba
 from jaxmbs.dynamics.state import State
 from jaxmbs.model.constraint_rows import Rows, Site, sites
@@ -73,7 +73,7 @@ class Written(Constraints):
 
 def written(state: State) -> Written:
     """The rows at a state of a tree that is not rolled."""
-    motions, parts, every = seen(state), [], []
+    motions, parts, every = kinematics(state), [], []
     for k, site in enumerate(sites(state.tree.structure)):
         on = None if state.holds is None else state.holds[k]
         found = None
