@@ -14,6 +14,10 @@ from jaxmbs.batching import explain as explain
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import rows as rows
 from jaxmbs.batching import use_all_cores as use_all_cores
+from jaxmbs.building import Mechanism as Mechanism
+from jaxmbs.building import free as free
+from jaxmbs.building import set as set
+from jaxmbs.building import vary as vary
 from jaxmbs.dynamics import ElementForce as ElementForce
 from jaxmbs.dynamics import FlightCondition as FlightCondition
 from jaxmbs.dynamics import OrbitalElements as OrbitalElements
@@ -57,7 +61,6 @@ from jaxmbs.model import Compound as Compound
 from jaxmbs.model import Cone as Cone
 from jaxmbs.model import Disc as Disc
 from jaxmbs.model import Hull as Hull
-from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mesh as Mesh
 from jaxmbs.model import Mode as Mode
 from jaxmbs.model import Model as Model
@@ -68,11 +71,8 @@ from jaxmbs.model import Part as Part
 from jaxmbs.model import Pose as Pose
 from jaxmbs.model import Tube as Tube
 from jaxmbs.model import derivative as derivative
-from jaxmbs.model import free as free
 from jaxmbs.model import get as get
 from jaxmbs.model import rotation as rotation
-from jaxmbs.model import set as set
-from jaxmbs.model import vary as vary
 from jaxmbs.model.constraints import Coupling as Coupling
 from jaxmbs.model.constraints import Holonomic as Holonomic
 from jaxmbs.model.constraints import KnifeEdge as KnifeEdge

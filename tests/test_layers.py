@@ -1,6 +1,10 @@
 """Imports go down only: the layers of the package and the rooms of `dynamics` and `study`, without circles; imports inside
 functions count, too."""
 
+import ast
+import functools
+import sys
+
 import pytest
 
 from docs.imports import PACKAGE, PICTURES, ROOT, UPWARD, drawn, graph, imported, modules, part
@@ -15,15 +19,16 @@ LAYERS = {
     "model": {"errors", "spatial", "geometry"},
     "elements": {"errors", "spatial", "model"},
     "dynamics": {"errors", "spatial", "batching", "model", "lazy"},
+    "building": {"errors", "spatial", "model", "dynamics"},
     "symbolic": {"errors", "spatial", "model", "dynamics"},
     "textbook": {"model", "dynamics", "symbolic"},
     "absolute": {"errors", "spatial", "model", "dynamics"},
-    "io": {"errors", "spatial", "model", "lazy"},
-    "library": {"errors", "spatial", "model", "dynamics"},
+    "io": {"errors", "spatial", "model", "building", "lazy"},
+    "library": {"errors", "spatial", "model", "building", "dynamics"},
     "simulate": {"errors", "spatial", "batching", "model", "dynamics", "lazy"},
-    "exporting": {"errors", "batching", "model", "dynamics", "simulate"},
-    "stability": {"errors", "spatial", "model", "dynamics", "simulate"},
-    "view": {"errors", "model", "dynamics", "io", "simulate"},
+    "exporting": {"errors", "batching", "model", "dynamics", "building", "io", "simulate"},
+    "stability": {"errors", "spatial", "model", "dynamics", "building", "simulate"},
+    "view": {"errors", "model", "dynamics", "building", "io", "simulate"},
     "study": {
         "errors",
         "lazy",
@@ -32,6 +37,7 @@ LAYERS = {
         "geometry",
         "model",
         "dynamics",
+        "building",
         "io",
         "simulate",
         "stability",
@@ -101,6 +107,49 @@ def test_no_file_imports_itself_by_way_of_others():
 
     for name in modules():
         visit(name, [])
+
+
+def imports_of(module, inside):
+    """What a file imports when it is loaded, or `inside` its functions, from this package and from others. A name of a
+    package that imports nothing at first (`jaxmbs.lazy`) comes from its `public`."""
+
+    def found(node, within):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ImportFrom) and within == inside:
+                for name in (f"{child.module}.{alias.name}" for alias in child.names):
+                    public, package = f"{child.module}.public", str(child.module)
+                    yield name if name in modules() else public if public in modules() else package
+            elif isinstance(child, ast.Import) and within == inside:
+                yield from (alias.name for alias in child.names)
+            elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+                yield from found(child, within or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+    return set(found(ast.parse(modules()[module].read_text(encoding="utf-8")), False))
+
+
+@functools.cache
+def loaded(module):
+    """Everything that is imported when a file is loaded."""
+    found, left = set(), [module]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += [name.rpartition(".")[0]] if "." in name and name.startswith("jaxmbs") else []
+            left += imports_of(name, False) if name in modules() else []
+    return found
+
+
+def test_imports_inside_functions_save_time_at_the_start():
+    """That is their only reason; so they are never of the standard library, nor of what the file loads anyway. Excepted are
+    the reading of entry points, which is slow, and what a package imports of itself."""
+    needless = []
+    for module in modules():
+        for name in imports_of(module, True):
+            standard = name.partition(".")[0] in sys.stdlib_module_names and name != "importlib.metadata"
+            if standard or (name in loaded(module) and not name.startswith(f"{module}.")):
+                needless.append(f"{module}: {name}")
+    assert not needless
 
 
 def test_what_goes_up_still_does():

@@ -19,14 +19,14 @@ from jaxmbs.dynamics.formulations.moving_base import MovingBase
 from jaxmbs.dynamics.formulations.system import apply
 from jaxmbs.dynamics.formulations.system import system as tree_system
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, vectors
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates, Vector, shape_of
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.model.refusals import refuse_armature, refuse_flexible
 from jaxmbs.model.shapes import Float
-from jaxmbs.model.singular_mass import refuse_armature, refuse_flexible
 
 
 def coordinates(
@@ -233,7 +233,5 @@ def _assembled(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, base: 
 
 
 def _state(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any) -> tuple[State, jax.Array | None]:
-    dtype = state_dtype(*(x for x in (q, v, tau) if x is not None))
-    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
-    tau = None if tau is None else vector(model, "tau", tau, model.nv, dtype)
-    return State(Tree(model, dtype), q, v, t, mode), tau
+    q, v, tau = vectors(model, q=q, v=v, tau=tau)
+    return State(Tree(model, q.dtype), q, v, t, mode), tau

@@ -23,6 +23,7 @@ from jax.experimental.compilation_cache import compilation_cache
 
 import jaxmbs
 from jaxmbs.batching import sealed
+from jaxmbs.batching.machine import compiling
 from jaxmbs.batching.mapped_program import kernels
 
 FOLDER: Path | None = None  # where programs are cached; None: they are not
@@ -124,11 +125,8 @@ def _read(path: Path) -> jax.stages.Compiled | None:
         program, wanted, devices, factorises = pickle.loads(content)
         if factorises:
             _begin_lapack()
-        if wanted:
-            from jaxmbs.batching.machine import compiling
-
-            if not all(compiling.restored(name, file) for name, file in wanted.items()):
-                return None
+        if wanted and not all(compiling.restored(name, file) for name, file in wanted.items()):
+            return None
         return serialize_executable.deserialize_and_load(*program, execution_devices=jax.devices()[:devices])
     return None
 
@@ -148,8 +146,6 @@ def _write(path: Path, program: jax.stages.Compiled) -> None:
         names = set(_KERNEL.findall(text))
         wanted = {}
         if names:
-            from jaxmbs.batching.machine import compiling
-
             wanted = {name: compiling.FILES[name] for name in names}
         devices = max((len(s.device_set) for s in jax.tree.leaves(program.output_shardings)), default=1)
         sealed.write(path, pickle.dumps((serialize_executable.serialize(program), wanted, devices, "lapack_" in text)))

@@ -11,6 +11,7 @@ import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.design.objectives.mass_matrices import ConfigurationIndependence, Decoupling, NoBaseReaction
+from jaxmbs.design.samples import draws_of, moved
 from jaxmbs.design.synthesize import Design
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ def compare(design: Design, count: int, study: Study | None = None) -> Compariso
 
 def _samples(design: Design, count: int, study: Study) -> Comparison:
     """Compare both on common random numbers, with one program that takes the parameters as an argument."""
-    from jaxmbs.design.samples import draws_of, moved
-
     model, names = design.problem.model, list(design.parameters)
     nominal = {n: jnp.asarray(mbs.get(model, n), float) for n in names}
     found_ones = {n: jnp.asarray(design.parameters[n], float) for n in names}

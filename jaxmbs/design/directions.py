@@ -11,6 +11,7 @@ import numpy as np
 import jaxmbs as mbs
 from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.problem import Prepared
+from jaxmbs.dynamics.recursive import scalar
 
 NAMED = 3  # number of directions that a message describes in words
 COUNTS = 1e-3  # relative to the largest entry of a direction: smaller entries are left out
@@ -74,6 +75,4 @@ def lost(prepared: Prepared, parameters: dict[str, Any]) -> list[str]:
 
 
 def _mass_matrix(model: mbs.Model, q: np.ndarray) -> np.ndarray:
-    from jaxmbs.dynamics.recursive import scalar
-
     return np.array(scalar.mass_matrix(model, list(map(float, q))), float)

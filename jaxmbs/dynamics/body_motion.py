@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, vectors
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.dynamics.trees import rates
 from jaxmbs.model import Mode, Model, ModelError
@@ -33,8 +33,8 @@ def body_velocities(
     >>> print(mbs.body_velocities(model, [0.5, 0.3], [1.0, 0.0])[1, 3:].round(3))
     [0.878 0.    0.479]
     """
-    dtype = state_dtype(q, v)
-    return _velocities(model, vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype), t)
+    q, v = vectors(model, q=q, v=v)
+    return _velocities(model, q, v, t)
 
 
 def _velocities(model: Model, q: jax.Array, v: jax.Array, t: Any) -> jax.Array:
@@ -56,11 +56,9 @@ def body_accelerations(
     >>> mbs.body_accelerations(model, [0.0, 0.0], [1.0, 0.0], [0.0, 0.0])[1, 3:].tolist()  # centripetal
     [0.0, 0.0, 1.0]
     """
-    dtype = state_dtype(q, v, a)
-    given = (("q", q, model.nq), ("v", v, model.nv), ("a", a, model.nv))
-    q, v, a = (vector(model, name, x, size, dtype) for name, x, size in given)
-    t = jnp.asarray(t, dtype)
-    now, along = (q, v, t), (rates(model, q, v, t=t), a, jnp.ones((), dtype))
+    q, v, a = vectors(model, q=q, v=v, a=a)
+    t = jnp.asarray(t, q.dtype)
+    now, along = (q, v, t), (rates(model, q, v, t=t), a, jnp.ones((), q.dtype))
     return jax.jvp(lambda q, v, t: _velocities(model, q, v, t), now, along)[1]
 
 

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
-from jaxmbs.dynamics.state.scene import elements
+from jaxmbs.dynamics.state.calling import compiles_itself, vectors
+from jaxmbs.dynamics.state.loads import elements
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.given import Coordinates, Number, Rates
@@ -46,8 +46,8 @@ def element_forces(
     >>> print(found["strut"].wrenches[1], found["coil"].generalized)
     [ 0.  0.  0. 30.  0. 10.] [ 0. -1.]
     """
-    dtype = state_dtype(q, v)
-    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
+    q, v = vectors(model, q=q, v=v)
+    dtype = q.dtype
     state = State(Tree(model, dtype), q, v, t, mode)
     scene, s = state.scene, state.tree.structure
     zero, found = jnp.zeros((), dtype), {}

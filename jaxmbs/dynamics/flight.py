@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, vectors
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model
 from jaxmbs.model.given import Coordinates, Number, Rates
@@ -53,8 +53,7 @@ def flight_condition(model: Model, q: Coordinates, v: Rates, body: str, *, t: Nu
     >>> print(mbs.flight_condition(mech.build(), [6.5e6, 0.0, 0.0], [0.0, 7e3, 0.0], "ball").height)
     121863.0
     """
-    dtype = state_dtype(q, v)
-    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
+    q, v = vectors(model, q=q, v=v)
     model.structure.find_body(body)
-    found = State(Tree(model, dtype), q, v, t, None).scene.flight(body)
-    return FlightCondition(**{name: jnp.asarray(x, dtype) for name, x in found.items()})
+    found = State(Tree(model, q.dtype), q, v, t, None).scene.flight(body)
+    return FlightCondition(**{name: jnp.asarray(x, q.dtype) for name, x in found.items()})

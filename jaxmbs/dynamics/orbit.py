@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, vectors
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model
 from jaxmbs.model.errors import ModelError
@@ -56,10 +56,9 @@ def orbital_elements(model: Model, q: Coordinates, v: Rates, body: str, *, t: Nu
     >>> print(f"{found.inclination:.4f}")
     1.5708
     """
-    dtype = state_dtype(q, v)
-    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
+    q, v = vectors(model, q=q, v=v)
     model.structure.find_body(body)
     if planet_of(model.structure) is None:
         raise ModelError("orbital_elements: the mechanism has no planet; call set_environment(planet=mbs.Earth())")
-    found = elements_of(State(Tree(model, dtype), q, v, t, None).scene, body)
-    return OrbitalElements(**{name: jnp.asarray(x, dtype) for name, x in found.items()})
+    found = elements_of(State(Tree(model, q.dtype), q, v, t, None).scene, body)
+    return OrbitalElements(**{name: jnp.asarray(x, q.dtype) for name, x in found.items()})

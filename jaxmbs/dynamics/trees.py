@@ -18,7 +18,7 @@ from jaxmbs.dynamics.formulations import public as formulas
 from jaxmbs.dynamics.formulations.moving_base import MovingBase
 from jaxmbs.dynamics.recursive import aba, energies, rnea
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector, vectors
 from jaxmbs.dynamics.state.kinematics import displaced, world_placements
 from jaxmbs.dynamics.state.tree import UNROLLED, Tree
 from jaxmbs.model import Mode, Model, ModelError
@@ -31,7 +31,7 @@ from jaxmbs.spatial.known import ZERO
 
 
 def _state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
-    dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
+    dtype = state_dtype(q, v, *others)
     qa = vector(model, "q", q, model.nq, dtype)
     va = jnp.zeros(model.nv, dtype) if v is None else vector(model, "v", v, model.nv, dtype)
     return State(Tree(model, dtype), qa, va, t, mode)
@@ -96,14 +96,15 @@ def jacobian(
         placements, motions = world_placements(tree, state.motions), state.motions
         local = Vector3.of(list(jnp.asarray(point, tree.dtype)))
         target = (tree.pick(placements, i) @ tree.body_in_link[i]).point(local)
-        while i >= 0:
-            W = tree.pick(placements, i)
+        for link in s.inward(i):
+            W = tree.pick(placements, link)
             at_target = Transform(W.rotation.T, W.rotation.T @ (target - W.position))
-            own = tree.pick(motions, i).S if not s.links[i].joint.elastic else []  # the nodes of the body have them
-            for k, S in enumerate(own, s.motion_v[i].start):
+            own = (
+                tree.pick(motions, link).S if not s.links[link].joint.elastic else []
+            )  # the nodes of the body have them
+            for k, S in enumerate(own, s.motion_v[link].start):
                 w = W.rotation @ S.angular
                 columns[k] = [*w, *(W.rotation @ (S.linear + S.angular.cross(at_target.position)))]
-            i = s.links[i].parent
     return jnp.stack([jnp.stack([jnp.asarray(x, tree.dtype) for x in c]) for c in columns], axis=1)
 
 
@@ -138,9 +139,8 @@ def integrate(model: Model, q: Coordinates, dv: Rates) -> Float[jax.Array, " nq"
     >>> mbs.integrate(model, [0.25, 0.5], [1.0, 2.0]).tolist()
     [1.25, 2.5]
     """
-    dtype = state_dtype(q, dv)
-    x, dx = vector(model, "q", q, model.nq, dtype), vector(model, "dv", dv, model.nv, dtype)
-    tree = Tree(model, dtype)
+    x, dx = vectors(model, q=q, dv=dv)
+    tree = Tree(model, x.dtype)
     return tree.vector(displaced(tree, x, dx))
 
 

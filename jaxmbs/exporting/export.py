@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from jaxmbs.batching.gpu import PTX
 from jaxmbs.errors import ModelError
 from jaxmbs.exporting import c_source, jax_program, ptx_program, shared
 from jaxmbs.exporting.fmu import package
@@ -77,8 +78,6 @@ def export(
         return jax_program.written(fn, args, path, where)
     name = identifier(path.stem)
     if kind == "ptx":
-        from jaxmbs.batching.gpu import PTX
-
         return ptx_program.written(program(fn, args, name, where, PTX), path, where)
     return {"shared": shared, "c": c_source}[kind].written(program(fn, args, name, where), path, where)
 

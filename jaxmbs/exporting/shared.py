@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shlex
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ import numpy as np
 from jaxmbs.batching.machine import compiling, emitting
 from jaxmbs.errors import ModelError
 from jaxmbs.exporting.program import C_TYPES, Array, Program
+from jaxmbs.io.names import replacing
 
 
 def written(program: Program, path: Path, where: str) -> list[Path]:
@@ -50,12 +50,8 @@ def beside(path: Path, suffix: str, where: str) -> Path:
 def placed(files: Mapping[Path, bytes]) -> list[Path]:
     """Write files, each at once in the place of the old one, which a program may have loaded."""
     for path, content in files.items():
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
-        try:
+        with replacing(path) as partial:
             partial.write_bytes(content)
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
     return list(files)
 
 

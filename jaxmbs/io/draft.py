@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jaxmbs.building import Mechanism
 from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.physical import nearest_inertia
-from jaxmbs.model import Ball, Box, Capsule, Mechanism, Mesh, Model, Pose, Tube
+from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.forces import Damper, Friction, JointSpring
 from jaxmbs.model.joints.base import Joint

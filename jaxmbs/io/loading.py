@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.model import Model
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-
-    from jaxmbs.model import Model
 
 USD = (".usd", ".usda", ".usdc", ".usdz")
 ROBOTS = (".urdf", ".sdf", ".xml", ".mjcf", *USD)  # files of other programs
@@ -72,8 +71,6 @@ def _entry(path: str | Path) -> EntryPoint | None:
 
 
 def _by_package(entry: EntryPoint, path: str | Path, options: dict[str, Any]) -> Model:
-    from jaxmbs.model import Model
-
     try:
         read = entry.load()
     except Exception as error:

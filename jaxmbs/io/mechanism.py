@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, PlainValidator, create_model
 
+from jaxmbs.building import Mechanism
 from jaxmbs.errors import ModelWarning
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.fmu import COST, SAMPLING, Fmu
@@ -41,7 +42,7 @@ from jaxmbs.model.joints import Joint
 from jaxmbs.model.visuals import Visual
 
 if TYPE_CHECKING:
-    from jaxmbs.model import Mechanism, Model
+    from jaxmbs.model import Model
 
 
 def _part(x: Any) -> Part:
@@ -292,8 +293,6 @@ class MechanismBase(Made):
 
     def build(self) -> Model:
         """The model. Raises InputError with the paths of all tables that the model refuses, and why."""
-        from jaxmbs.model import Mechanism
-
         mech = Mechanism(self.name, held=self.held, off=self.off, **_fields(self.made(Surroundings)))
         faults: list[Problem] = []
         for kind in ELEMENTS:

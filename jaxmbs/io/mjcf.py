@@ -4,7 +4,7 @@ are those of MuJoCo."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from jaxmbs.errors import ModelError
 from jaxmbs.io.draft import Draft, OnUnsupported, Repair, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.mjcf_files import require_own_files
+from jaxmbs.io.mjcf_flags import Off
 from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.field_rules import Kind, checked
@@ -79,7 +80,7 @@ def reader(
         spec = mujoco.MjSpec.from_file(str(path))  # pyright: ignore[reportAttributeAccessIssue]
     except (ValueError, RuntimeError) as error:
         raise InputError(Problem("", f"MuJoCo cannot read it: {' '.join(str(error).split())}"), path) from None
-    off = _Off.of(mujoco, int(spec.option.disableflags))
+    off = Off.of(mujoco, int(spec.option.disableflags))
     own = (0.0, 0.0, 0.0) if off.gravity else tuple(spec.option.gravity)
     draft = Draft(spec.modelname or path.stem, own if gravity is None else gravity, path, repair, on_unsupported)
     _check_inertias(spec, draft)
@@ -115,35 +116,8 @@ def _check_inertias(spec: Any, draft: Draft) -> None:
             draft.fault(where, f"{error}{hint}")
 
 
-class _Off(NamedTuple):
-    """The effects that flags of the file's option disable. passive: springs, dampers, fluids and gravity
-    compensation."""
-
-    gravity: bool
-    passive: bool
-    springs: bool
-    dampers: bool
-    friction: bool
-    equalities: bool
-    contacts: bool
-    limits: bool
-    actuators: bool
-
-    @staticmethod
-    def of(mujoco: Any, flags: int) -> _Off:
-        def has(*names: str) -> bool:  # flags that this version of MuJoCo does not have count as not set
-            return any(flags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{n}", 0)) for n in names)
-
-        springs, dampers = has("SPRING", "PASSIVE"), has("DAMPER", "PASSIVE")
-        friction, equalities, contacts, limits = (
-            has(n, "CONSTRAINT") for n in ("FRICTIONLOSS", "EQUALITY", "CONTACT", "LIMIT")
-        )
-        rest = friction, equalities, contacts, limits, has("ACTUATION")
-        return _Off(has("GRAVITY"), springs and dampers, springs, dampers, *rest)
-
-
 class _Reader:
-    def __init__(self, draft: Draft, mujoco: Any, spec: Any, m: Any, off: _Off, regravitated: bool):
+    def __init__(self, draft: Draft, mujoco: Any, spec: Any, m: Any, off: Off, regravitated: bool):
         self.draft, self.mujoco, self.spec, self.m, self.off = draft, mujoco, spec, m, off
         # MuJoCo does not compensate gravity if a flag disables it; gravity given by the caller acts, and is compensated
         self.compensates = not off.passive and (regravitated or not off.gravity)

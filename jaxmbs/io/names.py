@@ -8,6 +8,10 @@ trusted.
 from __future__ import annotations
 
 import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -88,3 +92,15 @@ def read_bytes(path: str | Path) -> bytes:
         raise InputError(Problem("", f"{path} cannot be read: {remedy(error, 'is its name right?')}"), path) from None
     except ValueError as error:  # a name with a null character
         raise InputError(Problem("", f"{str(path)!r} is not a valid file name: {error}")) from None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """The path of a file to write, which then takes the place of `path` at once. If writing fails, `path` stays as it is."""
+    # a unique name, since another process may write the same file
+    partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.partial")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from jaxmbs.io.draft import tidy
 from jaxmbs.io.errors import choices
 from jaxmbs.io.hinges import composed, inverse
 from jaxmbs.io.urdf import of_angles
+from jaxmbs.io.xml import Fault, as_number, as_vector
 from jaxmbs.model import Pose
 
-Fault = Callable[[str, str], None]
 WORLD, MODEL, APART = "world", "__model__", "::"
 HERE = Pose((0.0, 0.0, 0.0), np.eye(3))
 PARENT_AXES = (1, 5)  # first version whose axes are given in the frame of the joint, not of the model
@@ -260,25 +259,10 @@ def says(value: str | None) -> bool:
 def number(e: ET.Element | None, tag: str, usual: float | None, where: str, fault: Fault) -> float:
     """The number of a child element, or the usual one."""
     given = None if e is None else text(e, tag)
-    if not given and usual is not None:
-        return usual
-    try:
-        return float(given or "")
-    except ValueError:
-        fault(where, f"{tag} needs a number, got {given!r}")
-        return 0.0
+    return usual if not given and usual is not None else as_number(given, tag, where, fault)
 
 
 def vector(e: ET.Element, tag: str, usual: tuple[float, ...], where: str, fault: Fault) -> tuple[float, ...]:
     """The three numbers of a child element, or the usual ones."""
     given = text(e, tag)
-    if not given:
-        return usual
-    try:
-        found = tuple(map(float, given.split()))
-    except ValueError:
-        found = ()
-    if len(found) != 3 or not all(map(math.isfinite, found)):
-        fault(where, f"{tag} needs three numbers, got {given!r}")
-        return usual
-    return found
+    return as_vector(given, usual, tag, where, fault) if given else usual

@@ -104,19 +104,19 @@ def _direction(value: Any) -> tuple[float, ...]:
 
 
 def _inertia(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, (list, tuple)) and len(value) == 3 and all(isinstance(row, (list, tuple)) for row in value):
-        return tuple(_numbers(row, 3) for row in value)
-    if isinstance(value, (list, tuple)) and len(value) == 3 and all(map(is_number, value)):
-        return _numbers(value, 3)
-    raise ValueError(f"needs three principal values or a 3x3 matrix (three lists of 3 numbers), got {value!r}")
+    return _list_or_matrix(value, 3, "three principal values")
 
 
 def _rotation(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, (list, tuple)) and len(value) == 4 and all(map(is_number, value)):
-        return _numbers(value, 4)
+    return _list_or_matrix(value, 4, "a quaternion [w, x, y, z]")
+
+
+def _list_or_matrix(value: Any, n: int, list_: str) -> tuple[Any, ...]:
     if isinstance(value, (list, tuple)) and len(value) == 3 and all(isinstance(row, (list, tuple)) for row in value):
         return tuple(_numbers(row, 3) for row in value)
-    raise ValueError(f"needs a quaternion [w, x, y, z] or a 3x3 matrix (three lists of 3 numbers), got {value!r}")
+    if isinstance(value, (list, tuple)) and len(value) == n and all(map(is_number, value)):
+        return _numbers(value, n)
+    raise ValueError(f"needs {list_} or a 3x3 matrix (three lists of 3 numbers), got {value!r}")
 
 
 def _list(value: Any) -> tuple[float, ...]:

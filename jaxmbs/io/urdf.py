@@ -21,7 +21,7 @@ from jaxmbs.io.draft import Draft, OnUnsupported, Repair, listed, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.names import read_bytes
 from jaxmbs.io.resources import resource
-from jaxmbs.io.xml import parsed
+from jaxmbs.io.xml import as_number, as_vector, parsed
 from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.given import Triple
@@ -331,26 +331,11 @@ class _Reader:
 
     def _number(self, e: ET.Element | None, key: str, where: str, default: float | None = None) -> float:
         given = None if e is None else e.get(key)
-        if given is None and default is not None:
-            return default
-        try:
-            return float(given)  # pyright: ignore[reportArgumentType]
-        except (TypeError, ValueError):
-            self.draft.fault(where, f"{key} needs a number, got {given!r}")
-            return 0.0
+        return default if given is None and default is not None else as_number(given, key, where, self.draft.fault)
 
     def _numbers(self, e: ET.Element | None, key: str, default: tuple[float, ...], where: str) -> tuple[float, ...]:
         given = None if e is None else e.get(key)
-        if given is None:
-            return default
-        try:
-            found = tuple(map(float, given.split()))
-        except ValueError:
-            found = ()
-        if len(found) != 3 or not all(map(math.isfinite, found)):
-            self.draft.fault(where, f"{key} needs three numbers, got {given!r}")
-            return default
-        return found
+        return default if given is None else as_vector(given, default, key, where, self.draft.fault)
 
     def _axis(self, e: ET.Element, where: str) -> np.ndarray:
         axis = np.array(self._numbers(e.find("axis"), "xyz", (1.0, 0.0, 0.0), where))

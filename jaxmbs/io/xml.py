@@ -3,14 +3,17 @@ without limit, and entities can refer to files on the reader's machine."""
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 from jaxmbs.io.errors import InputError, Problem
+
+Fault = Callable[[str, str], None]  # notes what is wrong at a place
 
 
 def parsed(content: bytes) -> ET.Element:
@@ -37,3 +40,24 @@ def not_too_deep(path: Path) -> Iterator[None]:
     except RecursionError:
         said = "its models, or poses that refer to one another, are nested too deeply; give the poses in their model"
         raise InputError(Problem("", said), path) from None
+
+
+def as_number(given: str | None, key: str, where: str, fault: Fault) -> float:
+    """The number that a text stands for; 0 with a fault if it stands for none."""
+    try:
+        return float(given or "")
+    except ValueError:
+        fault(where, f"{key} needs a number, got {given!r}")
+        return 0.0
+
+
+def as_vector(given: str, usual: tuple[float, ...], key: str, where: str, fault: Fault) -> tuple[float, ...]:
+    """The three finite numbers that a text stands for; the usual ones with a fault if it stands for none."""
+    try:
+        found = tuple(map(float, given.split()))
+    except ValueError:
+        found = ()
+    if len(found) != 3 or not all(map(math.isfinite, found)):
+        fault(where, f"{key} needs three numbers, got {given!r}")
+        return usual
+    return found

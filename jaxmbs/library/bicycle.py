@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from jaxmbs.building import Mechanism
 from jaxmbs.library.chains import GRAVITY
-from jaxmbs.model import Mechanism, Pose
+from jaxmbs.model import Pose
 from jaxmbs.model.constraints import RollingDisc
 from jaxmbs.model.joints import Free, Revolute
 

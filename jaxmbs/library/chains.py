@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmbs.building import Mechanism
 from jaxmbs.library.shapes import cylinder
-from jaxmbs.model import Mechanism, Pose
+from jaxmbs.model import Pose
 from jaxmbs.model.joints import Revolute
 
 GRAVITY = (0.0, 0.0, -9.81)

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.building import Mechanism
 from jaxmbs.library.shapes import box
-from jaxmbs.model import Mechanism, ModelError, Pose
+from jaxmbs.model import ModelError, Pose
 from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import General

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from jaxmbs.building import Mechanism
 from jaxmbs.library.shapes import box
-from jaxmbs.model import Mechanism, Pose
+from jaxmbs.model import Pose
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.forces import TorsionSpring
 from jaxmbs.model.joints import Prismatic, Revolute

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jaxmbs.building import Mechanism
 from jaxmbs.library.chains import GRAVITY
 from jaxmbs.library.shapes import box, cylinder
-from jaxmbs.model import Mechanism, ModelError, Pose
+from jaxmbs.model import ModelError, Pose
 from jaxmbs.model.forces import Bushing, TorsionSpring
 from jaxmbs.model.joints import Free, Revolute, Spherical, Universal
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxmbs.model import Mechanism, Pose
+from jaxmbs.building import Mechanism
+from jaxmbs.model import Pose
 from jaxmbs.model.forces import LinearSpring
 from jaxmbs.model.joints import Revolute
 

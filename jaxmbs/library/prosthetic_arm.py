@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.building import Mechanism
 from jaxmbs.dynamics.formulations.moving_base import MovingBase
 from jaxmbs.library.shapes import cylinder
-from jaxmbs.model import Mechanism, Pose
+from jaxmbs.model import Pose
 from jaxmbs.model.forces import Damper, TorsionSpring
 from jaxmbs.model.joints import General, Revolute, Universal
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from jaxmbs.building import Mechanism
 from jaxmbs.library.shapes import cylinder
-from jaxmbs.model import Mechanism
 from jaxmbs.model.forces import Pusher, Thruster
 from jaxmbs.model.joints import Free
 

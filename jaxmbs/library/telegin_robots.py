@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxmbs.model import Mechanism, Pose
+from jaxmbs.building import Mechanism
+from jaxmbs.model import Pose
 from jaxmbs.model.joints import Revolute
 
 GRAVITY = (0.0, -9.81, 0.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from jaxmbs.model import Mechanism, Pose
+from jaxmbs.building import Mechanism
+from jaxmbs.model import Pose
 from jaxmbs.model.joints import Revolute
 
 

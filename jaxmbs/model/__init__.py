@@ -7,14 +7,10 @@ from jaxmbs.model.compounds import Compound as Compound
 from jaxmbs.model.errors import ModelError as ModelError
 from jaxmbs.model.errors import ModelWarning as ModelWarning
 from jaxmbs.model.flexible_bodies import Part as Part
-from jaxmbs.model.mechanism import Mechanism as Mechanism
 from jaxmbs.model.mode import Mode as Mode
 from jaxmbs.model.model import Model as Model
 from jaxmbs.model.model import derivative as derivative
-from jaxmbs.model.model import free as free
 from jaxmbs.model.model import get as get
-from jaxmbs.model.model import set as set
-from jaxmbs.model.model import vary as vary
 from jaxmbs.model.pose import BodyPoses as BodyPoses
 from jaxmbs.model.pose import Pose as Pose
 from jaxmbs.model.rotations import rotation as rotation

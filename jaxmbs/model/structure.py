@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -283,11 +283,15 @@ class Structure:
             raise unknown("joint", name, self.joint_index, where)
         return self.joint_index[name]
 
+    def inward(self, i: int) -> Iterator[int]:
+        """Link i (-1: the world) and all links between it and the world, inwards."""
+        while i >= 0:
+            yield i
+            i = self.links[i].parent
+
     def root_of(self, i: int) -> int:
         """The first link on the way from the world to link i."""
-        while self.links[i].parent >= 0:
-            i = self.links[i].parent
-        return i
+        return list(self.inward(i))[-1]
 
     def find_moving(self, name: str, where: str) -> int:
         """The index of a joint that has a motion of its own."""

@@ -107,7 +107,7 @@ class Hull(Solid):
 
     def _triangles(self) -> np.ndarray:
         """Those of the surface, counterclockwise from outside."""
-        from scipy.spatial import ConvexHull, QhullError  # here, because it takes long to import
+        from scipy.spatial import ConvexHull, QhullError
 
         points = np.asarray(self.points)
         if points.ndim != 2 or points.shape[1] != 3:

@@ -7,11 +7,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-
 from jaxmbs.model import Mode
 from jaxmbs.simulate.impacts import Impact, after_impact
+from jaxmbs.simulate.locating import chosen
 from jaxmbs.simulate.loops import checkpointed
 from jaxmbs.simulate.pace import error_norm
 from jaxmbs.simulate.projection import projected
@@ -61,5 +59,4 @@ def _stepped(
     new, kinetic, error = by.step(flow, phase, t, h, mode, estimate)
     apart = checkpointed(lambda *x: after_impact(tree, *x))  # else reverse mode stores its numbers for all iterations
     jumped = apart(phase.q, phase.v, t, mode, impact)
-    v = jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, new.v)
-    return Trial(new._replace(v=v), kinetic, error)
+    return Trial(new._replace(v=chosen(impact.now, jumped, new.v)), kinetic, error)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxmbs.dynamics.constrained import wrenches
 from jaxmbs.dynamics.recursive import aba, rnea
 from jaxmbs.dynamics.state import State, memory
-from jaxmbs.dynamics.state.scene import action, elements, force_on_first
+from jaxmbs.dynamics.state.loads import action, elements, force_on_first
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.forces.base import Numbers

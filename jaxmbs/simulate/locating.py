@@ -74,7 +74,7 @@ class Search(NamedTuple):
         return jnp.where(slope > 0, -2 * value / jnp.where(slope > 0, slope, 1.0), jnp.inf)
 
 
-class Seen(NamedTuple):
+class Facts(NamedTuple):
     """What is known about a trial step of length h, as the input of the decision.
 
     done: the instance has ended; jumped: velocities jumped in place of a step; fails: the step is refused; hides: a
@@ -123,15 +123,15 @@ class Outcome(NamedTuple):
     looks: Any
 
 
-def outcome(seen: Seen) -> Outcome:
+def outcome(facts: Facts) -> Outcome:
     """The decision. The kernel returns all flags as bits of one integer: with separate flags, the compiled program
     would repeat the computation for every number of an iteration that depends on them."""
-    found, bits = _decided(jax.lax.stop_gradient(seen._replace(corners=0)), seen.corners)
+    found, bits = _decided(jax.lax.stop_gradient(facts._replace(corners=0)), facts.corners)
     return Outcome(found, *((bits & (1 << k)) != 0 for k in range(len(Outcome._fields) - 1)))
 
 
 @kernel
-def _decided(x: Seen, corners: int) -> tuple[Any, Any]:
+def _decided(x: Facts, corners: int) -> tuple[Any, Any]:
     """(`Outcome.found`, the other fields of `Outcome` as bits of one integer)."""
     # a falling guard that is positive only by rounding has just happened, and so has any falling one if h is zero
     falls = [(s < 0) & ((x.h <= 0) | (z - x.h <= x.finest)) for s, z in zip(x.rates, x.at, strict=True)]

@@ -35,7 +35,7 @@ from jaxmbs.simulate.functions import Functions
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.impacts import Impact, struck
-from jaxmbs.simulate.locating import Search, Seen, any_of, chosen, first_of, outcome, passed_peak, pick
+from jaxmbs.simulate.locating import Facts, Search, any_of, chosen, first_of, outcome, passed_peak, pick
 from jaxmbs.simulate.log import Events, entered, with_loss
 from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.mode_changes import closes, next_mode
@@ -155,13 +155,13 @@ class Run:
         at = [h - y / jnp.where(s == 0, 1.0, s) for y, s in zip(g, slope, strict=True)]
         peak = passed_peak(x.seen, h, g, slope, armed)
         hides = (peak < h) & ~tried.looking
-        seen = Seen(
+        facts = Facts(
             done=x.done, jumped=tried.jumped, fails=tried.fails, hides=hides, on=tried.searching, short=tried.short,
             cut=tried.cut, room=x.count < self.places, guard=x.search.guard, settled=x.search.settled, h=h, finest=finest,
             enough=x.search.enough(), values=tuple(g), rates=tuple(slope), at=tuple(at), armed=tuple(armed),
             corners=len(x.below),
         )  # fmt: skip
-        return Judged(g, slope, at, armed, may, finest, peak, outcome(seen))
+        return Judged(g, slope, at, armed, may, finest, peak, outcome(facts))
 
     def _locate(self, x: RunState, tried: Tried, judged: Judged) -> Search:
         """The search for what was met within the step, if it goes on."""

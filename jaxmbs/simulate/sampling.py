@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.scene import elements
+from jaxmbs.dynamics.state.loads import elements
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.field_rules import refused as value_refused
 from jaxmbs.model.forces.sampled_force import SampledForce
@@ -31,15 +31,15 @@ NEAR = 1e-9  # share of a cell of the grid within which a sample is at the end o
 _ROUNDING = 8  # rounding errors of the time, by which a step and a sample may lie apart in addition
 
 
-class Seen(Instant):
-    """The motion at one instant, as sensors see it (`jaxmbs.model.control.sensors.Motion`)."""
+class SensedInstant(Instant):
+    """The motion at one instant, as sensors see it (`jaxmbs.model.control.sensors.SensedInstant`)."""
 
     def __init__(self, flow: Flow, phase: Phase, t: Any, mode: Mode | None):
         super().__init__(State(flow.tree.remembering(phase.states), phase.q, phase.v, t, mode), flow.tau)
         self.flow, self.phase, self.mode = flow, phase, mode
         self.normal: Sequence[Scalar] = ()
 
-    def with_noise(self, normal: Sequence[Scalar]) -> Seen:
+    def with_noise(self, normal: Sequence[Scalar]) -> SensedInstant:
         """The same for a sensor with these normal numbers."""
         other = copy.copy(self)
         other.normal = normal
@@ -194,7 +194,7 @@ class Sampling:
         release([now & before for now, before in zip(released, waited, strict=True)])
         phase = phase._replace(states=tuple(states[p.name] for p in s.states))
         tree = self.tree.remembering(phase.states)
-        q, v, seen = tree.vector(phase.q), tree.vector(phase.v), Seen(self.flow, phase, t, mode)
+        q, v, seen = tree.vector(phase.q), tree.vector(phase.v), SensedInstant(self.flow, phase, t, mode)
         readings, so_far = {}, sum(samples.next, jnp.zeros((), jnp.int32))  # the same in a run that goes on
         for k, x in enumerate(s.sensors):
             normal = [ZERO] * x.element.draws

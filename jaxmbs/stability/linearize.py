@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics import integrate, mass_matrix, rates
-from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, require_model, vector, vectors
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.functions import check_arguments
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rates, Vector
@@ -122,9 +122,9 @@ def linearize(
     ((1, 1), ['bearing.angle_rate'])
     """
     require_model(model, "linearize")
-    dtype = state_dtype(*(x for x in (q, v) if x is not None))
-    q = vector(model, "q", q, model.nq, dtype)
-    v = jnp.zeros(model.nv, dtype) if v is None else vector(model, "v", v, model.nv, dtype)
+    q, v = vectors(model, q=q, v=v)
+    dtype = q.dtype
+    v = jnp.zeros(model.nv, dtype) if v is None else v
     held = positions(model, fixed, "linearize(fixed=...)") + locked(mode, "linearize")
     named = None if independent is None else positions(model, independent, "linearize(independent=...)")
     counts = count(model, _rows(model, q, v, t, mode, held=held), named, "linearize")

@@ -11,7 +11,7 @@ from jaxmbs.dynamics import body_poses, body_velocities
 from jaxmbs.model import Model, ModelError, Part, get
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Coordinates, Triple
-from jaxmbs.model.singular_mass import refuse_flexible
+from jaxmbs.model.refusals import refuse_flexible
 from jaxmbs.model.structure import WORLD
 from jaxmbs.simulate import Status
 from jaxmbs.stability.linearize import linearize
@@ -105,8 +105,5 @@ def _above(model: Model, frame: str) -> list[str]:
     s = model.structure
     if frame != WORLD and frame not in s.body_index:
         raise unknown("body", frame, [WORLD, *s.body_index], "reduced_part: frame")
-    found, i = [], -1 if frame == WORLD else s.body_index[frame]
-    while i >= 0:
-        found += [s.links[i].name] if s.links[i].joint.nv else []
-        i = s.links[i].parent
-    return found
+    above = s.inward(-1 if frame == WORLD else s.body_index[frame])
+    return [s.links[i].name for i in above if s.links[i].joint.nv]

@@ -14,16 +14,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.building import set as with_values
 from jaxmbs.dynamics import integrate, mass_matrix
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import check_arguments
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Vector
 from jaxmbs.model.model import get
-from jaxmbs.model.model import set as with_values
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate import Status
+from jaxmbs.simulate.locating import chosen
 from jaxmbs.stability.freedoms import locked, positions
 from jaxmbs.stability.loads import Load, balance, number, sizes
 from jaxmbs.stability.rows import Rows
@@ -198,8 +199,8 @@ def _path(
         h = jnp.where(lost, x.h / 2, x.h)
         again = _stepped(x.base, x.tangent, h)
         nearer = moved(x.trial, change, unit)
-        trial = _pick(lost, again[0], _pick(met, x.trial, nearer))
-        row = _pick(met, (nearer, least, unstable), x.row)
+        trial = chosen(lost, again[0], chosen(met, x.trial, nearer))
+        row = chosen(met, (nearer, least, unstable), x.row)
         return _Attempt(
             x.base, jnp.where(met, following * jnp.where(first_row, jnp.where(following[-1] < 0, -1, 1), 1), x.tangent),
             h, trial, jnp.where(lost, again[1], x.normal), jnp.where(lost, 0, x.iteration + 1),
@@ -262,7 +263,3 @@ def _stiffness(A: Any, K: Any, J: Any) -> tuple[Any, Any]:
     values = jnp.linalg.eigvalsh(scaled + 2 * size * (jnp.eye(A.shape[0], dtype=A.dtype) - P))
     rounding = len(values) * float(jnp.finfo(A.dtype).eps) * size
     return values[0], jnp.sum(values < -rounding).astype(jnp.int32)
-
-
-def _pick(on: Any, a: Any, b: Any) -> Any:
-    return jax.tree_util.tree_map(lambda x, y: jnp.where(on, x, y), a, b)

@@ -8,6 +8,7 @@ vanish.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -242,8 +243,6 @@ def _constant_value(c: Coefficient, values: list[float]) -> float:
 
 
 def _functions() -> dict[str, Any]:
-    import math
-
     return {"reciprocal": lambda x: 1.0 / x, **{name: getattr(math, name) for name in ("sqrt", "tanh", "sin", "cos")}}
 
 

@@ -13,7 +13,7 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.parameters import Parameter
-from jaxmbs.model.singular_mass import refuse_flexible
+from jaxmbs.model.refusals import refuse_flexible
 from jaxmbs.spatial.factorization import solve
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, total

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.building import set as changed
 from jaxmbs.dynamics import body_poses, integrate
 from jaxmbs.errors import ModelError
 from jaxmbs.model import Model, get
-from jaxmbs.model import set as changed
 from jaxmbs.model.given import Coordinates
 from jaxmbs.view.shapes import scene_of
 

@@ -41,6 +41,20 @@ def test_a_page_uses_names_that_exist(name):
                     x = getattr(x, part)
 
 
+def test_the_glossary_is_in_order_and_its_names_are_those_of_the_code():
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"^- \*\*(.+?)\*\*", text, re.MULTILINE)
+    assert terms == sorted(set(terms)) and len(terms) > 60
+    code = [p.read_text(encoding="utf-8") for p in (ROOT / "jaxmbs").rglob("*.py")]
+    known = set(re.findall(r"\w+", " ".join(code)))
+    for name in re.findall(r"`(.+?)`", text):
+        if name.startswith("["):
+            name = name.strip("[]").partition(".")[0]  # a table of files
+        for part in re.findall(r"[\w-]+", name):
+            part = part.strip("-").replace("-", "_")
+            assert part in known, f"the glossary names {name!r}, but nothing in the code has the name {part!r}"
+
+
 def _dotted(node):
     if isinstance(node, ast.Attribute):
         return f"{_dotted(node.value)}.{node.attr}"

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.study.results.store import open_folder, read_study
+from jaxmbs.study.results.described import read_study
+from jaxmbs.study.results.store import open_folder
 from tests.cases import relative
 from tests.flexible.parts import lumped, state
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.building.float_rows import rows_at
 from jaxmbs.dynamics.recursive import scalar
-from jaxmbs.model.float_rows import rows_at
+from jaxmbs.dynamics.state.tree import Tree
 from tests.cases import relative
 from tests.flexible.parts import arm, lumped, state
 
@@ -240,8 +241,7 @@ def test_plain_floats_and_rows_of_constraints_without_a_backend(size):
     free = arm().build()
     assert relative(scalar.mass_matrix(free, plain[0]), mbs.mass_matrix(free, q)) < 1e-12
     assert relative(scalar.forward_dynamics(free, *plain), mbs.forward_dynamics(free, q, v, tau)) < 1e-10
-    by_link = [q[own].tolist() for own in model.structure.q_slices]
-    assert relative(rows_at(model, by_link)[1], mbs.constraint_jacobian(model, q)[0]) < 1e-12
+    assert relative(rows_at(Tree(model), q.tolist())[1], mbs.constraint_jacobian(model, q)[0]) < 1e-12
 
 
 def test_float32():

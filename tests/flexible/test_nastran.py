@@ -10,9 +10,10 @@ import pytest
 import scipy.linalg
 
 import jaxmbs as mbs
+from jaxmbs.building.float_rows import rows_at
 from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model.flexible_bodies.nastran import _matrices
-from jaxmbs.model.float_rows import rows_at
 from tests.cases import relative
 
 with np.printoptions():  # which pyYeti changes
@@ -49,8 +50,7 @@ def test_two_superelements_have_the_modes_of_the_whole():
         stiffness[model.v_slice(name)] = (2 * np.pi * mbs.get(model, f"{name}.frequency")) ** 2
     q = model.neutral().tolist()
     A = np.array(scalar.mass_matrix(model, q), float)
-    by_link = [q[own] for own in model.structure.q_slices]
-    allowed = scipy.linalg.null_space(rows_at(model, by_link)[1])
+    allowed = scipy.linalg.null_space(rows_at(Tree(model), q)[1])
     found = scipy.linalg.eigh(allowed.T @ (stiffness[:, None] * allowed), allowed.T @ A @ allowed, eigvals_only=True)
     wanted = printed()
     assert len(found) == len(wanted) == 54

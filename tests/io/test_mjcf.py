@@ -11,7 +11,7 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.io import InputError
-from jaxmbs.io.mjcf import _Off
+from jaxmbs.io.mjcf_flags import Off
 from tests.cases import relative
 from tests.io.test_urdf import random_q
 from tests.mechanisms import rotation_matrix
@@ -220,7 +220,7 @@ def test_a_callers_gravity_acts_whatever_the_flag_says(mjcf):
 def test_flags_of_older_versions_of_mujoco():
     """One flag, for springs, dampers and all else that is passive."""
     older = SimpleNamespace(mjtDisableBit=SimpleNamespace(mjDSBL_CONSTRAINT=1, mjDSBL_PASSIVE=32, mjDSBL_GRAVITY=64))
-    assert [k for k, on in _Off.of(older, 32)._asdict().items() if on] == ["passive", "springs", "dampers"]
+    assert [k for k, on in Off.of(older, 32)._asdict().items() if on] == ["passive", "springs", "dampers"]
 
 
 def test_unphysical_inertias_are_named_together_and_repaired(mjcf, tmp_path):

@@ -1,9 +1,10 @@
-"""What the actions of events answer when a run asks them."""
+"""What the actions of events answer when a run asks them, and conditions when a mechanism is built."""
 
 import numpy as np
+import pytest
 
 import jaxmbs as mbs
-from jaxmbs.elements import Action
+from jaxmbs.elements import Action, Condition, Kind, element, field
 
 P = {"restitution": 0.5, "rest_rate": 0.1}
 
@@ -28,3 +29,28 @@ def test_an_action_of_flags_alone():
 
     assert (Jam().lock(), Jam().rebounds({})) == (True, False)
     assert (Halt().lock(), Halt().rebounds({})) == (None, True)  # its own `rates_after` may say anything
+
+
+@element
+class Wound(Condition):
+    """A joint has turned by a number of turns."""
+
+    joint: str = field(Kind.JOINT, "", "joint that turns")
+
+    def guards(self, p, now):
+        return (now.coordinates(self.joint)[0] - 1.0,)
+
+    def check(self, parts, states):
+        if not isinstance(parts.joints[self.joint].joint, mbs.Revolute):
+            raise mbs.ModelError(f"Wound: joint {self.joint!r} does not turn; name a hinge")
+
+
+def test_a_condition_may_refuse_a_mechanism_when_it_is_built():
+    """Before that, the names in its fields are checked."""
+    for joint, said in (("slide", "event 'end': Wound: joint 'slide' does not turn"), ("shaft", "Wound: .*'shaft'")):
+        mech = mbs.Mechanism("cart", gravity=(0, 0, 0))
+        mech.add_body("cart", 1.0)
+        mech.add_joint("slide", mbs.Prismatic((1, 0, 0)), "world", "cart")
+        mech.add_event("end", Wound(joint), mbs.Finish())
+        with pytest.raises(mbs.ModelError, match=said):
+            mech.build()

@@ -111,6 +111,17 @@ ERRORS = {
     "massless end body": (
         lambda m: (m.add_body("tip"), m.add_joint("wrist", mbs.Revolute(), "bob", "tip")), "wrist", "tip", "mass",
     ),
+    "hinges about one axis with no mass between": (
+        lambda m: (m.add_body("tip"), m.add_joint("wrist", mbs.Revolute((1, 0, 0)), "bob", "tip"),
+                   m.add_body("hand", 1.0, inertia=(0.1, 0.1, 0.1)),
+                   m.add_joint("grip", mbs.Revolute((1, 0, 0)), "tip", "hand", mbs.Pose((0.2, 0, 0)))),
+        "wrist", "tip", "moves no mass",
+    ),
+    "massless end body behind a joint of functions": (
+        lambda m: (add_joint(mbs.library.curve_joint(lambda u: (u, 0.0, 0.0))[0])(m), m.add_body("tip"),
+                   m.add_joint("wrist", mbs.Revolute(), "extra", "tip")),
+        "wrist", "tip", "moves no mass",
+    ),
     # force elements
     "force twice": (
         lambda m: [m.add_force("coil", mbs.Damper("hinge", 1.0)) for _ in range(2)], "coil", "twice",
@@ -146,6 +157,16 @@ def test_error(fault):
         mech.build()
     message = str(caught.value)
     assert not [w for w in words if w not in message], message
+
+
+def test_a_body_without_mass_behind_a_joint_of_functions_may_carry_one_that_has_some():
+    mech = pendulum()
+    add_joint(mbs.library.curve_joint(lambda u: (u, 0.0, 0.0))[0])(mech)
+    mech.add_body("tip")
+    mech.add_joint("wrist", mbs.Revolute(), "extra", "tip")
+    mech.add_body("hand", 1.0)
+    mech.add_joint("grip", mbs.Fixed(), "tip", "hand")
+    assert mech.build().nv == 4
 
 
 def test_error_is_a_value_error():

@@ -1,5 +1,7 @@
 """How draws act on inertias, directions, attitudes and plain numbers, and that each of the example's has an effect."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,8 +10,10 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.spatial import from_quaternion
-from jaxmbs.study import read
+from jaxmbs.study import Discrete, Empirical, Lognormal, Mixture, Normal, TruncatedNormal, Uniform, read
+from jaxmbs.study.distributions import Distribution, named
 from jaxmbs.study.outputs.folding import folded
+from jaxmbs.study.problem.words import described
 from jaxmbs.study.samples.batch import halves, instances, study_key
 from jaxmbs.study.sampling.targets import Numbers, _tilted_rotation, quaternion_times, rotation_of
 
@@ -277,3 +281,29 @@ def test_the_unit_of_a_springs_stiffness_is_that_of_its_joint(cart, joint, fits,
     read(cart(*edits, *shown, "[simulation]", table.format(fits)))
     with pytest.raises(InputError, match=f'"{other}" measures'):
         read(cart(*edits, *shown, "[simulation]", table.format(other)))
+
+
+class Own(Distribution):
+    distribution: str = named()
+    width: float = 1.0
+
+
+@pytest.mark.parametrize(
+    ("distribution", "said"),
+    [
+        (Normal(mean=2.0, std=(0.1, 0.2), unit="mm"), "normal, mean 2, std 0.1, 0.2 mm"),
+        (Normal(covariance=[[1.0, 0.5], [0.5, 2.0]]), "normal, covariance [[1.0, 0.5], [0.5, 2.0]]"),
+        (TruncatedNormal(std=1.0, low=-2.0, unit="deg", common=True), "truncated normal, std 1 deg, low -2, common"),
+        (Uniform(low=0.0, high=1.0, draw="lot"), "uniform, 0 to 1, same draws as all of lot"),
+        (Lognormal(sigma=0.2, median=3.0, unit="g", known=True), "lognormal, sigma 0.2, median 3 g, known on the day"),
+        (Discrete(values=[1.0, 2.0], weights=[1.0, 3.0], unit="mm"), "one of 1, 2 mm, weights 1, 3"),
+        (Empirical(file="a.csv", columns=["x"], between=True), "measured: x of a.csv, and between them"),
+        (
+            Mixture(parts=[{"weight": w, "of": Uniform(low=0.0, high=w)} for w in (1.0, 2.0)], unit="N"),
+            "mixture N: 1 of uniform, 0 to 1; 2 of uniform, 0 to 2",
+        ),
+        (Own(width=2.0, unit="m"), "own, width 2 m"),
+    ],
+)
+def test_every_distribution_is_described_by_its_class(distribution, said):
+    assert described(SimpleNamespace(table=distribution)) == said

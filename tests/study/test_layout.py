@@ -14,6 +14,7 @@ from jaxmbs.study import read, report, resume, run, sensitivity
 from jaxmbs.study.folder.layout import OWN, labels
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import damage
+from jaxmbs.study.results.described import read_study
 from jaxmbs.study.results.examination import examined
 from jaxmbs.study.results.provenance import salt
 from jaxmbs.study.statistics.comparison import compared
@@ -106,7 +107,7 @@ def test_a_data_file_may_be_called_as_the_runs_own(tmp_path, name):
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     (tmp_path / name).write_text("mass\n1.9\n2.0\n2.1\n", encoding="utf-8")
     store = stores.create(*_new(tmp_path / "mine.toml", tmp_path / "run"))
-    study = stores.read_study(stores.open_folder(store.folder))
+    study = read_study(stores.open_folder(store.folder))
     assert study.content == text.encode() and study.files == {name: (tmp_path / name).read_bytes()}
     assert (store.folder / "files" / name).read_bytes() == (tmp_path / name).read_bytes()
     assert read(store.folder / "study.toml").files == study.files, "a run's study is a study"
@@ -150,7 +151,7 @@ def test_chunks_computed_from_other_data_are_not_taken_for_these(tmp_path):
     for file in (runs[1].folder / "results.zarr").glob("*/c/*"):
         shutil.copy(file, runs[0].folder / file.relative_to(runs[1].folder))
     shutil.copy(runs[1].folder / "finished.json", runs[0].folder)
-    found = damage(stores.read_study(runs[0]), runs[0])
+    found = damage(read_study(runs[0]), runs[0])
     assert [(d.first, d.stop) for d in found] == [(0, ROWS), (ROWS, N)]
     with pytest.raises(InputError, match="were changed since they were computed"):
         report(runs[0].folder)

@@ -13,6 +13,7 @@ from jaxmbs.study import read, run
 from jaxmbs.study.distributions.base import Normal, Uniform, quantiles
 from jaxmbs.study.distributions.tables import Discrete, Empirical, Mixture, Part
 from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.described import read_study
 from jaxmbs.study.results.provenance import provenance
 from jaxmbs.study.samples.batch import draws_of, halves, study_key
 from jaxmbs.study.sampling import designs
@@ -128,7 +129,7 @@ def test_measured_data_belong_to_the_run(cart, tmp_path):
     study = read(path)
     store = stores.create(study, tmp_path / "run", provenance(study, 64, 64))
     assert (store.folder / "files" / "lot.csv").read_text(encoding="utf-8") == LOT
-    stores.read_study(stores.open_folder(store.folder))
+    read_study(stores.open_folder(store.folder))
     (store.folder / "files" / "lot.csv").write_text(LOT.replace("2.0", "2.1"), encoding="utf-8")
     with pytest.raises(InputError, match=r"lot\.csv: was changed"):
         stores.open_folder(store.folder)

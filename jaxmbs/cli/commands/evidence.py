@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -21,8 +22,6 @@ def check_steps(
     """Compute the worst and some random samples of a run again, in float64, with finer steps and with another method of
     integration, and estimate how far its outputs are from those of the exact motion."""
     with speaking(as_json, quiet) as voice:
-        from contextlib import nullcontext
-
         compute(Precision.float64)
         from jaxmbs.study.evidence.steps import check_steps as checked
         from jaxmbs.study.evidence.steps import table

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -49,8 +51,6 @@ def keys(
 ) -> None:
     """Show the keys of a file: what they hold, their units and defaults."""
     with speaking(as_json) as voice:
-        from dataclasses import asdict
-
         from jaxmbs.cli.show import overview, reference
         from jaxmbs.design.file import file_table
         from jaxmbs.io.reference import keys as known_keys
@@ -74,8 +74,6 @@ def schema(
     A file names it in its first line, "#:schema ./jaxmbs.schema.json", for editors with Taplo or Even Better TOML.
     """
     with speaking(True) as voice:
-        import json
-
         from jaxmbs.design.file import file_table
         from jaxmbs.io.reference import json_schema
 

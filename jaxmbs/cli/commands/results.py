@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, nullcontext
 from typing import Annotated
 
 import typer
@@ -30,8 +31,6 @@ def verify(
     """Show what a run's folder or a bundle contains, and whether every number in it is the one that was computed. Exit code
     1 if not, or if the numbers computed here differ from these by more than rounding (--compare-machine)."""
     with speaking(as_json, quiet) as voice:
-        from contextlib import ExitStack
-
         from jaxmbs.cli.show import inventory
         from jaxmbs.study.evidence.bundle import examined_bundle, is_bundle, unpacked
         from jaxmbs.study.results.examination import examined
@@ -85,8 +84,6 @@ def report(
         from jaxmbs.study.results.store import open_folder
 
         compute(open_folder(folder).provenance["precision"])
-        from contextlib import nullcontext
-
         from jaxmbs.study.reports.report import report as write
 
         with nullcontext() if as_json or quiet else console().status("writing the report"):

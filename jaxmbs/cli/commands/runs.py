@@ -103,7 +103,8 @@ def resume(
 ) -> None:
     """Continue an interrupted run and recompute what is damaged; the results are those of an uninterrupted run."""
     with speaking(as_json, quiet) as voice:
-        from jaxmbs.study.results.store import open_folder, read_study
+        from jaxmbs.study.results.described import read_study
+        from jaxmbs.study.results.store import open_folder
 
         compute(open_folder(folder).provenance["precision"])
         from jaxmbs.study.reports.terminal import table

@@ -35,7 +35,8 @@ def simulate(
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.folder.storage import is_address, place
         from jaxmbs.study.problem.study import read
-        from jaxmbs.study.results.store import open_folder, read_study
+        from jaxmbs.study.results.described import read_study
+        from jaxmbs.study.results.store import open_folder
 
         store = open_folder(of) if of else None
         there = place(file)

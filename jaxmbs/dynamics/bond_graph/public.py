@@ -29,7 +29,7 @@ from jaxmbs.dynamics.state.element_loads import element_loads
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates
-from jaxmbs.model.singular_mass import refuse_armature, refuse_flexible
+from jaxmbs.model.refusals import refuse_armature, refuse_flexible
 from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion, Vector3, kernel
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, is_number, where

@@ -103,7 +103,7 @@ def ordered(s: Structure, found: tuple[Site, ...]) -> Plan:
     closing: dict[int, list[int]] = {}
     for c, x in enumerate(found):
         ends = [parents[i] if x.on_joints else i for i in x.links]
-        closing.setdefault(functools.reduce(functools.partial(_common, parents), ends), []).append(c)
+        closing.setdefault(functools.reduce(functools.partial(common, parents), ends), []).append(c)
     met = [{c for c, x in enumerate(found) if i in x.links and (x.on_joints or not _closes(closing, i, c))}
            for i in range(len(parents))]  # fmt: skip
     handed: dict[int, list[frozenset[int]]] = {}  # per link, the pending constraints in the fronts from its children
@@ -128,8 +128,8 @@ def _closes(closing: dict[int, list[int]], link: int, c: int) -> bool:
     return c in closing.get(link, [])
 
 
-def _common(parents: list[int], i: int, j: int) -> int:
-    """The last common ancestor of two links; it may be one of them."""
+def common(parents: list[int], i: int, j: int) -> int:
+    """The last common ancestor of two links, which may be one of them, or the world, -1."""
     while i != j:
         i, j = (parents[i], j) if i > j else (i, parents[j])
     return i

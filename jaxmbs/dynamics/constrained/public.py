@@ -26,13 +26,13 @@ _METHODS = {"multipliers": multipliers.constrained_dynamics, "elimination": elim
 
 def constrained_state(model: Model, q: Coordinates, v: Rates, t: Number, mode: Mode | None, *others: Any) -> State:
     """State on an unrolled tree, for which constraint rows are written out link by link."""
-    dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
+    dtype = state_dtype(q, v, *others)
     return _state(Tree(model, dtype, unrolled=len(model.structure.links)), model, q, v, t, mode)
 
 
 def planned_state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
     """State on the tree in the layout that suits the constraints, for functions that need no written-out rows."""
-    dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
+    dtype = state_dtype(q, v, *others)
     return _state(tree_of(model, dtype), model, q, v, t, mode)
 
 

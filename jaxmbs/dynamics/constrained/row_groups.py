@@ -13,7 +13,7 @@ import numpy as np
 from jaxmbs.dynamics.constrained.base import Constraints, Metric
 from jaxmbs.dynamics.constrained.groups import flat_rows, groups_of
 from jaxmbs.dynamics.constrained.order import Plan
-from jaxmbs.dynamics.constrained.rows import rows, seen, switched
+from jaxmbs.dynamics.constrained.rows import kinematics, rows, switched
 from jaxmbs.dynamics.constrained.sparse import SparseMetric
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.forest import Forest
@@ -73,7 +73,7 @@ class RowGroups(Constraints):
 def row_groups(state: State, plan: Plan) -> RowGroups:
     """The rows at a state of a rolled tree."""
     forest = Forest(groups_of(state.tree.structure), state.tree.dtype)
-    motions, found = seen(state), []
+    motions, found = kinematics(state), []
     for b in forest.strands:
         own = rows(state, [plan.constraints[c] for c in b.nodes], motions)
         ends = tuple(() if on_world else end for on_world, end in zip_longest(b.kind.grounded, own.ends))

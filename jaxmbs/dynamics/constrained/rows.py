@@ -16,15 +16,15 @@ from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform, kernel
 from jaxmbs.spatial.scalar import vanishes, where
 
 
-class Seen(NamedTuple):
-    """Per block: placements of the links in the world, velocities, accelerations at dv/dt = 0."""
+class LinkKinematics(NamedTuple):
+    """Per block: placements of the links in the world, twists, accelerations at dv/dt = 0."""
 
     W: list[Transform]
     V: list[Motion]
     A: list[Motion]
 
 
-def seen(state: State) -> Seen:
+def kinematics(state: State) -> LinkKinematics:
     """The motion of all links."""
     tree = state.tree
 
@@ -33,11 +33,11 @@ def seen(state: State) -> Seen:
         return A, A
 
     drifts = tree.outward(outward, state.motions, ZERO_MOTION)
-    return Seen(world_placements(tree, state.motions), [m.V for m in state.motions], drifts)
+    return LinkKinematics(world_placements(tree, state.motions), [m.V for m in state.motions], drifts)
 
 
-def rows(state: State, sites: Sequence[Site], motions: Seen) -> Rows:
-    """The rows of constraints with the same formulas; those that the mode switches off are zero. motions: `seen`."""
+def rows(state: State, sites: Sequence[Site], motions: LinkKinematics) -> Rows:
+    """The rows of constraints with the same formulas; those that the mode switches off are zero. motions: `kinematics`."""
     tree, s, first = state.tree, state.tree.structure, sites[0]
     p = {f: tree.values.several([f"{x.name}.{f}" for x in sites]) for f in first.formulas.numbers}
     links = list(zip(*(x.links for x in sites), strict=True))  # per end
@@ -50,7 +50,7 @@ def rows(state: State, sites: Sequence[Site], motions: Seen) -> Rows:
     return between_frames(first, p, a, b, state.t)
 
 
-def _frame(state: State, links: Sequence[int], pose: Transform, motions: Seen) -> Drifting:
+def _frame(state: State, links: Sequence[int], pose: Transform, motions: LinkKinematics) -> Drifting:
     """The frame at a pose in the body of each link; all links are the world if one is."""
     if links[0] < 0:
         return fixed(pose, pose)

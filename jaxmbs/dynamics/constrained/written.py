@@ -15,7 +15,7 @@ import numpy as np
 from jaxmbs.dynamics.constrained import functions
 from jaxmbs.dynamics.constrained.base import Constraints, Metric
 from jaxmbs.dynamics.constrained.metric import MatrixMetric
-from jaxmbs.dynamics.constrained.rows import rows, seen, switched
+from jaxmbs.dynamics.constrained.rows import kinematics, rows, switched
 from jaxmbs.dynamics.recursive import crba
 from jaxmbs.dynamics.state import State
 from jaxmbs.model.constraint_rows import Rows, Site, sites
@@ -73,7 +73,7 @@ class Written(Constraints):
 
 def written(state: State) -> Written:
     """The rows at a state of a tree that is not rolled."""
-    motions, parts, every = seen(state), [], []
+    motions, parts, every = kinematics(state), [], []
     for k, site in enumerate(sites(state.tree.structure)):
         on = None if state.holds is None else state.holds[k]
         found = None
@@ -83,7 +83,7 @@ def written(state: State) -> Written:
         else:
             found = rows(state, [site], motions)
             found = found if on is None else switched(found, on)
-            own = [_spread(state, site, found, r) for r in range(site.rows)]
+            own = [spread(state, site, found, r) for r in range(site.rows)]
         every += own
         parts.append(Part(site, range(len(every) - len(own), len(every)), found))
     J, drift, free, residual = (tuple(row[k] for row in every) for k in range(4))
@@ -91,15 +91,16 @@ def written(state: State) -> Written:
     return Written(state, J, drift, free, residual, holonomic, tuple(parts))
 
 
-def _spread(state: State, site: Site, found: Rows, r: int) -> tuple[Any, ...]:
-    """(J, drift, free, residual, holonomic) of one row."""
+def spread(state: State, site: Site, found: Rows, r: int, root: int = -1) -> tuple[Any, ...]:
+    """(J, drift, free, residual, holonomic) of one row. root: a link that carries both ends, so that joints between it and
+    the world need not be considered; -1: the world."""
     s = state.tree.structure
     column: dict[int, Scalar] = {}
     for i, end in zip(site.links, found.ends, strict=True):
         if site.on_joints:
             column[s.v_slices[i].start] = end[r]
         else:
-            _add(state, column, i, end[r])
+            _add(state, column, i, end[r], root)
     J = tuple(column.get(k, ZERO) for k in range(s.nv))
     residual, free = found.residual[r], ZERO
     if s.rheonomic:
@@ -107,10 +108,10 @@ def _spread(state: State, site: Site, found: Rows, r: int) -> tuple[Any, ...]:
     return J, found.drift[r], free, ZERO if residual is None else residual, residual is not None
 
 
-def _add(state: State, column: dict[int, Scalar], i: int, F: Force) -> None:
-    """Add the generalized forces of the wrench F on link i to the column."""
+def _add(state: State, column: dict[int, Scalar], i: int, F: Force, root: int) -> None:
+    """Add the generalized forces of the wrench F on link i, at the joints up to the link `root`, to the column."""
     s, motions = state.tree.structure, state.motions
-    while i >= 0:
+    while i != root:
         m = state.tree.pick(motions, i)
         for k, x in enumerate((S @ F for S in m.S), s.motion_v[i].start):
             column[k] = column.get(k, ZERO) + x

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.recursive.rnea import inverse_dynamics
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
-from jaxmbs.dynamics.state.scene import LinkLoads
+from jaxmbs.dynamics.state.calling import compiles_itself, vectors
+from jaxmbs.dynamics.state.loads import LinkLoads
 from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
@@ -61,9 +61,8 @@ def bias_split(model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode:
     >>> print(parts.centrifugal.round(3), parts.gravity.round(3))
     [-1.182  0.296] [16.444  7.037]
     """
-    dtype = state_dtype(q, v)
-    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
-    tree = Tree(model, dtype)
+    q, v = vectors(model, q=q, v=v)
+    tree = Tree(model, q.dtype)
     zero = jnp.zeros_like(v)
 
     def inertial(v: jax.Array, a: Any = None, q: jax.Array = q) -> jax.Array:

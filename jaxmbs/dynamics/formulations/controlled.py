@@ -19,7 +19,7 @@ from jaxmbs.dynamics.formulations import methods
 from jaxmbs.dynamics.formulations.system import refuse_constraints
 from jaxmbs.dynamics.recursive import aba, rnea
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vectors
 from jaxmbs.dynamics.state.programs import Opaque, Program, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
@@ -115,9 +115,8 @@ def _slots(s: Structure, motions: Motions) -> tuple[np.ndarray, np.ndarray]:
 def _controlled(
     model: Model, q: Any, v: Any, tau: Any, t: Any, numbers: list[Any], *, motions: Motions, method: str
 ) -> Controlled:
-    dtype = state_dtype(q, v, tau)
-    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
-    tau = jnp.zeros(model.nv, dtype) if tau is None else vector(model, "tau", tau, model.nv, dtype)
+    q, v, tau = vectors(model, q=q, v=v, tau=tau)
+    tau, dtype = jnp.zeros_like(v) if tau is None else tau, q.dtype
     in_q, in_v = _slots(model.structure, motions)
 
     def given(t: jax.Array) -> jax.Array:

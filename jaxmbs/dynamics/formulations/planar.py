@@ -32,8 +32,8 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
+from jaxmbs.model.refusals import refuse_flexible
 from jaxmbs.model.shapes import Float
-from jaxmbs.model.singular_mass import refuse_flexible
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import is_number
 

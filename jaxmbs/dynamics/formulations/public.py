@@ -13,13 +13,13 @@ from jaxmbs.dynamics.formulations.moving_base import MovingBase
 from jaxmbs.dynamics.formulations.system import System, refuse_constraints, system
 from jaxmbs.dynamics.recursive import aba
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, vectors
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates
+from jaxmbs.model.refusals import refuse_armature, refuse_flexible
 from jaxmbs.model.shapes import Float
-from jaxmbs.model.singular_mass import refuse_armature, refuse_flexible
 
 _DENSE = ("barycentric", "configuration")
 
@@ -45,21 +45,19 @@ def _dense(method: str, model: Model) -> Any:
 
 
 def _system(model: Model, q: Any, v: Any, tau: Any, t: Any, base: MovingBase | None) -> tuple[State, System, jax.Array]:
-    dtype = state_dtype(q, v, tau)
     refuse_constraints(
         model, "dense formulations of bodies", "use mbs.constrained_dynamics, or mbs.joint_reactions without a method"
     )
     refuse_armature(
         model, "dense formulations of bodies", "use mbs.forward_dynamics or mbs.textbook.controlled_dynamics"
     )
-    tau = jnp.zeros(model.nv, dtype) if tau is None else vector(model, "tau", tau, model.nv, dtype)
-    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
-    state = State(Tree(model, dtype), q, v, t)
+    q, v, tau = vectors(model, q=q, v=v, tau=tau)
+    state = State(Tree(model, q.dtype), q, v, t)
     s = system(state, base)
     if base is not None and in_free_subtree(s).any():
         free = [link.name for link in model.structure.links if link.parent < 0 and link.joint.free]
         raise ModelError(f"a moving base cannot carry bodies with Free joints, such as {free}; leave base out")
-    return state, s, tau
+    return state, s, jnp.zeros_like(v) if tau is None else tau
 
 
 def _accelerations(module: Any, s: System, tau: jax.Array) -> jax.Array:

@@ -19,7 +19,7 @@ import numpy as np
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import world_placements
 from jaxmbs.model import Model
-from jaxmbs.model.singular_mass import armature
+from jaxmbs.model.refusals import armature
 from jaxmbs.spatial import Matrix3, Symmetric3, Vector3, kernel
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, is_number, total

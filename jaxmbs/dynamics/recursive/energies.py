@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.recursive.rnea import joint_wrenches
-from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state import scene as scenes
+from jaxmbs.dynamics.state import State, loads
 from jaxmbs.dynamics.state.forest import Strand
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.state.tree import Link
@@ -59,7 +58,7 @@ def potential(state: State) -> Scalar:
         for W, (b, _, link) in zip(world_placements(state.tree, state.motions), _links(state), strict=True):
             moment = W.rotation @ link.inertia.moment + W.position * link.inertia.mass
             height += _sum(-(g @ moment), b)
-    return height + scenes.potential(state.scene, state.mode)
+    return height + loads.potential(state.scene, state.mode)
 
 
 def total_energy(state: State) -> Scalar:
@@ -92,7 +91,7 @@ def power(state: State, tau: Any, a: Any) -> Scalar:
     """
     tree, v = state.tree, state.v
     nv = tree.structure.nv
-    received = scenes.power(state.scene, state.mode)
+    received = loads.power(state.scene, state.mode)
     if tau is not None:
         received += _along(tau, v, nv)
     if not tree.structure.rheonomic:

@@ -214,3 +214,11 @@ def vector(model: Model, name: str, x: Any, n: int, dtype: Any) -> jax.Array:
         batch = f"; for a batch use jax.vmap over {name}" if out.ndim > 1 and out.shape[-1] == n else ""
         raise ModelError(f"{name} has shape {out.shape}; model {model.name!r} needs ({n},), {size} = {n}{batch}")
     return out
+
+
+def vectors(model: Model, **given: Any) -> list[jax.Array]:
+    """Arguments, called as their keywords, as arrays (nq,) for q and (nv,) for others, of one dtype; None stays None."""
+    dtype = state_dtype(*given.values())
+    sizes = {name: model.nq if name == "q" else model.nv for name in given}
+    found: list[Any] = [None if x is None else vector(model, k, x, sizes[k], dtype) for k, x in given.items()]
+    return found

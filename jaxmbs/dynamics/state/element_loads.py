@@ -10,7 +10,8 @@ import jax
 
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
-from jaxmbs.dynamics.state.scene import TreeScene, action, elements, stored_action
+from jaxmbs.dynamics.state.loads import action, elements, stored_action
+from jaxmbs.dynamics.state.scene import TreeScene
 from jaxmbs.spatial import ZERO_MOTION
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, vanishes, where

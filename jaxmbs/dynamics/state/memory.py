@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics.state.scene import elements
+from jaxmbs.dynamics.state.loads import elements
 from jaxmbs.dynamics.state.state import State
 from jaxmbs.model import ModelError
 from jaxmbs.model.field_rules import RULES

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.state.deformation import deformed
 from jaxmbs.dynamics.state.kinematics import LinkMotion, link_motions
-from jaxmbs.dynamics.state.scene import LinkLoads, TreeScene, link_wrenches, loads
+from jaxmbs.dynamics.state.loads import LinkLoads, link_wrenches, loads
+from jaxmbs.dynamics.state.scene import TreeScene
 from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model import Mode
 from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion

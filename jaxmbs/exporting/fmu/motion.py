@@ -17,10 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.building import set as with_values
 from jaxmbs.dynamics.constrained.constraints import tree_of
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, get
-from jaxmbs.model import set as with_values
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.chance import needs_key
 from jaxmbs.simulate.functions import Functions, finite
@@ -37,7 +37,7 @@ ENDLESS = 1 << 20  # cells of the grid: more than any communication step has
 EACH = 16  # how often an event that repeats may happen within a communication step
 
 
-class Motion(NamedTuple):
+class IntegratedModel(NamedTuple):
     """A model and the method that integrates it. All functions are of one instance; x: coordinates, their rates, then the
     states of elements with memory; tau (nv,): generalized forces; values: those of the parameters that can be changed."""
 

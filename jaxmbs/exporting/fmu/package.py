@@ -22,7 +22,7 @@ from jaxmbs.batching.machine import compiling
 from jaxmbs.exporting import shared
 from jaxmbs.exporting.fmu import description
 from jaxmbs.exporting.fmu.description import INDICATOR, INPUT, RATE, STATE, TIME, Variable
-from jaxmbs.exporting.fmu.motion import Motion, checked
+from jaxmbs.exporting.fmu.motion import IntegratedModel, checked
 from jaxmbs.exporting.program import Program, identifier, program
 from jaxmbs.model import Model, ModelError, get
 
@@ -51,7 +51,7 @@ def written(
         if name in parameters[:k] or name in states:
             raise ModelError(f"{where}: {name!r} is a variable of the FMU already; leave it out of the parameters")
     name = identifier(path.stem)
-    motion = Motion(model, "rk4")
+    motion = IntegratedModel(model, "rk4")
     variables = variables_of(model, np.concatenate([*(np.asarray(x, float) for x in args), motion.start]), parameters)
     with jax.enable_x64(True):
         watched = motion.watched({name: jnp.asarray(get(model, name), float) for name in parameters})
@@ -133,7 +133,7 @@ def _one_unit(unit: str) -> str:
     return "" if " or " in unit else unit
 
 
-def _programs(motion: Motion, parameters: Sequence[str], where: str) -> dict[str, Program]:
+def _programs(motion: IntegratedModel, parameters: Sequence[str], where: str) -> dict[str, Program]:
     """The functions as programs, by name."""
     model, f = motion.model, jnp.zeros(())
     x = jnp.concatenate([jnp.zeros(model.nq + model.nv), jnp.asarray(motion.start)])

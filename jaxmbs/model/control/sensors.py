@@ -19,7 +19,7 @@ Numbers = Mapping[str, Any]
 _RATES = ("rate", "sample_rate", "sampling_rate", "frequency", "sampling_frequency", "hz")
 
 
-class Motion(Protocol):
+class SensedInstant(Protocol):
     """The motion at one instant as a sensor sees it, in world axes."""
 
     t: Scalar
@@ -115,7 +115,7 @@ class Sensor(Element):
         releasable one as it was given."""
         raise ModelError(f"{type(self).__name__}: a sensor with a period needs a method width(joints)")
 
-    def reading(self, p: Numbers, now: Motion) -> Any:
+    def reading(self, p: Numbers, now: SensedInstant) -> Any:
         """The reading as an array."""
         raise NotImplementedError
 
@@ -152,7 +152,7 @@ class Imu(Sensor):
     def width(self, joints: Mapping[str, Any]) -> int:
         return 6
 
-    def reading(self, p: Numbers, now: Motion) -> Any:
+    def reading(self, p: Numbers, now: SensedInstant) -> Any:
         R = now.rotation(self.body).T
         turning, force = R @ now.angular(self.body), R @ now.specific_force(self.body, p["point"])
         noise = [s * z for s, z in zip((*p["noise"], *p["force_noise"]), now.normal, strict=True)]
@@ -183,7 +183,7 @@ class StarTracker(Sensor):
     def width(self, joints: Mapping[str, Any]) -> int:
         return 4
 
-    def reading(self, p: Numbers, now: Motion) -> Any:
+    def reading(self, p: Numbers, now: SensedInstant) -> Any:
         w, x, y, z = to_quaternion(now.rotation(self.body))
         a, b, c = (0.5 * (e + s * n) for e, s, n in zip(p["bias"], p["noise"], now.normal, strict=True))
         turned = (
@@ -212,7 +212,7 @@ class Encoder(Sensor):
     def width(self, joints: Mapping[str, Any]) -> int:
         return joints[self.joint].nq + joints[self.joint].nv
 
-    def reading(self, p: Numbers, now: Motion) -> Any:
+    def reading(self, p: Numbers, now: SensedInstant) -> Any:
         step = jnp.asarray(p["resolution"])
         some = jnp.where(step > 0, step, 1.0)
         places = (x + p["bias"] for x in now.coordinates(self.joint))
@@ -236,7 +236,7 @@ class Switch(Sensor):
     def width(self, joints: Mapping[str, Any]) -> int:
         return 1
 
-    def reading(self, p: Numbers, now: Motion) -> Any:
+    def reading(self, p: Numbers, now: SensedInstant) -> Any:
         first = jnp.asarray(now.coordinates(self.joint)[0])
         return jnp.where(first > p["threshold"], 1.0, 0.0).astype(first.dtype)[None]
 

@@ -15,6 +15,7 @@ from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.scalar import Scalar, is_number
 
 if TYPE_CHECKING:
+    from jaxmbs.building.parts import Parts
     from jaxmbs.model.forces.base import Force
 
 Numbers = Mapping[str, Any]
@@ -63,6 +64,10 @@ class Condition(Element):
     def needs(self) -> Sequence[type[Force]]:
         """What the environment must have, such as `Planet`; checked when the mechanism is built."""
         return ()
+
+    def check(self, parts: Parts, states: Mapping[str, int]) -> None:
+        """Raise ModelError if the condition does not fit the mechanism that is built. parts: its bodies, joints, force
+        elements ... by name, among which are those that the fields name; states: of how many numbers each state consists."""
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         """Functions of the motion; the event happens when one of them rises through zero."""

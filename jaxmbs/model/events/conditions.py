@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events.base import Condition, Instant, Numbers
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.flexible_bodies.internal import no_wrench
 from jaxmbs.model.flying import Whole
 from jaxmbs.model.functions import WithParameters, check_arguments
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, vanishes
+
+if TYPE_CHECKING:
+    from jaxmbs.building.parts import Parts
 
 SENSES = ("up", "down", "either")
 AHEAD = 64  # units of rounding by which the instant of a state comes before that of a corner at the same place
@@ -54,6 +59,14 @@ class JointReaches(Condition):
     joint: str = field(Kind.JOINT, "", "joint with one degree of freedom")
     value: Number = field(Kind.NUMBER, "rad or m", "value of its coordinate")
     direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=SENSES)
+
+    def check(self, parts: Parts, states: Mapping[str, int]) -> None:
+        joint = parts.joints_as_given()[self.joint]
+        if joint.nq != 1:
+            raise ModelError(
+                f"joint {self.joint!r} is {type(joint).__name__} with {joint.nq} coordinates; JointReaches needs exactly "
+                "one; use When(fn)"
+            )
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         up = now.coordinates(self.joint)[0] - p["value"]
@@ -113,6 +126,12 @@ class ReactionExceeds(Condition):
     force: Number = field(Kind.NOT_NEGATIVE, "N", "largest force", default=0.0)
     moment: Number = field(Kind.NOT_NEGATIVE, "N m", "largest moment", default=0.0)
 
+    def check(self, parts: Parts, states: Mapping[str, int]) -> None:
+        if parts.joints[self.joint].joint.elastic:
+            carrier = parts.joints[self.joint].at.child
+            nodes = [name for name, x in parts.joints.items() if x.at.parent == carrier]
+            raise ModelError(f"ReactionExceeds: {no_wrench(self.joint, nodes)}")
+
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         M, F = now.reaction(self.joint)
         limits = ((F, p["force"]), (M, p["moment"]))
@@ -133,6 +152,10 @@ class ForceBelow(Condition):
     of_rates: ClassVar[bool] = True
     element: str = field(Kind.TEXT, "", "name of the force element")
     value: Number = field(Kind.NOT_NEGATIVE, "N", "force")
+
+    def check(self, parts: Parts, states: Mapping[str, int]) -> None:
+        if self.element not in parts.forces:
+            raise unknown("force element", self.element, parts.forces, "ForceBelow")
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         return (p["value"] - now.force_of(self.element),)
@@ -159,6 +182,22 @@ class StateReaches(Condition):
     value: Number = field(Kind.NUMBER, "", "value of the state, in its unit")
     direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=SENSES)
     component: int = field(Kind.COUNT, "", "counted from 0, of a state with several numbers", default=0)
+
+    def check(self, parts: Parts, states: Mapping[str, int]) -> None:
+        sizes = {name: size for name, size in states.items() if name.rpartition(".")[0] in parts.forces}
+        setters = [name for name, x in parts.controllers.items() if self.state in x.writes]
+        if setters:
+            raise ModelError(
+                f"StateReaches: controller {setters[0]!r} sets {self.state!r}, which is constant between its samples; let "
+                "the controller do what the event would, or use When(fn)"
+            )
+        if self.state not in sizes:
+            raise unknown("state", self.state, sizes, "StateReaches")
+        if self.component >= sizes[self.state]:
+            last = sizes[self.state] - 1
+            raise ModelError(
+                f"StateReaches: component {self.component} is out of range; {self.state!r} has 0 to {last}"
+            )
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         """The factor changes neither the zero nor the derivative there, but the zero that is expected at the end of a trial

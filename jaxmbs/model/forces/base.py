@@ -13,7 +13,7 @@ from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar
 
 if TYPE_CHECKING:
-    from jaxmbs.model.mechanism import Mechanism
+    from jaxmbs.building.mechanism import Mechanism
 
 Numbers = Mapping[str, Any]
 WORLD = "world"

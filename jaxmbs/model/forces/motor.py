@@ -20,7 +20,7 @@ from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, maximum, vanishes, where
 
 if TYPE_CHECKING:
-    from jaxmbs.model.mechanism import Mechanism
+    from jaxmbs.building.mechanism import Mechanism
 
 STANDARD_GRAVITY = 9.80665  # [m/s²] by which a specific impulse in seconds is multiplied
 LOCATED = 1e-8  # [s] within which the end of the propellant is located, apart from the rounding of the time

@@ -13,13 +13,14 @@ from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import check_places, declared, element, field, state
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.joints import Revolute
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import ZERO3, RigidInertia, Symmetric3, Vector3
 from jaxmbs.spatial.scalar import Scalar, cos, maximum, minimum, sin
 
 if TYPE_CHECKING:
-    from jaxmbs.model.mechanism import Mechanism
+    from jaxmbs.building.mechanism import Mechanism
 
 
 @element
@@ -149,8 +150,6 @@ class ImbalancedWheel(Wheel):
     spin: str | None = field(Kind.JOINT, "", "the joint that is added", default=None, kw_only=True)
 
     def added(self, mech: Mechanism, name: str) -> ImbalancedWheel:
-        from jaxmbs.model.joints import Revolute
-
         if self.rotor is not None:  # read from a file in which it is
             return self
         rotor, spin = f"{name}_rotor", f"{name}_spin"

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.joints import Revolute
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import ZERO3, RigidInertia, Symmetric3, Vector3
 
 if TYPE_CHECKING:
-    from jaxmbs.model.mechanism import Mechanism
+    from jaxmbs.building.mechanism import Mechanism
 
 
 @element
@@ -40,9 +42,6 @@ class Rotor(Force):
     joint: str = field(Kind.JOINT, "", "joint of the tree with which it turns", default="", kw_only=True)
 
     def added(self, mech: Mechanism, name: str) -> GearedRotor:
-        from jaxmbs.model.constraints import Coupling
-        from jaxmbs.model.joints import Revolute
-
         if not self.joint:
             raise ModelError(f"force {name!r}: give the joint with which the rotor turns, Rotor(..., joint=...)")
         made = GearedRotor(self.body, self.axis, self.inertia, rotor=f"{name}_rotor", spin=f"{name}_spin")

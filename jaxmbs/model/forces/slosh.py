@@ -15,6 +15,7 @@ from jaxmbs.model.fields import element, field, state
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.forces.motor import LOCATED
 from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.joints import Prismatic, Revolute
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
@@ -22,7 +23,7 @@ from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, maximum, sqrt, tanh, total, where
 
 if TYPE_CHECKING:
-    from jaxmbs.model.mechanism import Mechanism
+    from jaxmbs.building.mechanism import Mechanism
 
 ROOT = 1.841183781340659  # first zero of the derivative of the Bessel function J1
 FLOWS = "flow: the pendulum's hinge does not follow the level; leave the flow at 0, or use model='spring'"
@@ -110,8 +111,6 @@ class Slosh(Force):
     )
 
     def added(self, mech: Mechanism, name: str) -> Slosh:
-        from jaxmbs.model.joints import Prismatic, Revolute
-
         if self.liquid is not None:  # read from a file in which they are
             if self.shape == "rectangle" and self.between is None:
                 raise ModelError(

@@ -146,6 +146,21 @@ class Distribution(Table):
         conversion factor of the unit to SI. Raises ValueError if a list does not have the k components of the target."""
         raise NotImplementedError
 
+    def in_words(self, unit: str = "") -> str:
+        """The distribution with its numbers, as text. unit: that of the numbers, after a space."""
+        own = {
+            k: getattr(self, k)
+            for k in type(self).model_fields
+            if k not in (*Distribution.model_fields, "distribution")
+        }
+        values = (f"{k} {said(x) if isinstance(x, float) else x}" for k, x in own.items())
+        return ", ".join([type_name(type(self)), *values]) + unit
+
+
+def said(x: object) -> str:
+    """A number, or several separated by commas, as text."""
+    return ", ".join(f"{v:g}" for v in x) if isinstance(x, tuple) else f"{x:g}"
+
 
 class Normal(Distribution):
     """Normal distribution: mean + std z, or with a covariance matrix of the components."""
@@ -173,6 +188,10 @@ class Normal(Distribution):
         if problem:
             raise ValueError(f"covariance {problem}")
         return Components(np.full(k, 1), mean, np.sqrt(np.diag(c)) * factor, -inf, inf)
+
+    def in_words(self, unit: str = "") -> str:
+        width = f"covariance {[list(row) for row in self.covariance]}" if self.covariance else f"std {said(self.std)}"
+        return f"normal, {_mean_said(self)}{width}{unit}"
 
     def correlation(self, k: int) -> np.ndarray | None:
         if self.covariance is None:
@@ -217,6 +236,14 @@ class TruncatedNormal(Distribution):
             raise ValueError(f"the mean lies outside the bounds ({said}); move the bounds or the mean")
         return Components(np.full(k, 1), mean, std, low, high)
 
+    def in_words(self, unit: str = "") -> str:
+        bounds = (f", {k} {said(x)}" for k, x in (("low", self.low), ("high", self.high)) if x is not None)
+        return f"truncated normal, {_mean_said(self)}std {said(self.std)}{unit}{''.join(bounds)}"
+
+
+def _mean_said(d: Normal | TruncatedNormal) -> str:
+    return f"mean {said(d.mean)}, " if d.mean is not None else ""
+
 
 class Uniform(Distribution):
     """Uniform distribution: every value in low <= x <= high is equally likely."""
@@ -229,6 +256,9 @@ class Uniform(Distribution):
         k, zero = len(neutral), np.zeros(len(neutral))
         low, high = _bounds(self, k, factor, zero, zero)
         return Components(np.full(k, 0), zero, zero, low, high)
+
+    def in_words(self, unit: str = "") -> str:
+        return f"uniform, {said(self.low)} to {said(self.high)}{unit}"
 
 
 class Lognormal(Distribution):
@@ -247,6 +277,10 @@ class Lognormal(Distribution):
             said = self.median if self.median is not None else neutral.tolist()
             raise ValueError(f'the median of a lognormal must be positive, not {said}; give one, or apply = "multiply"')
         return Components(np.full(k, 2), np.log(median), sigma, -inf, inf)
+
+    def in_words(self, unit: str = "") -> str:
+        median = f", median {said(self.median)}{unit}" if self.median is not None else ""
+        return f"lognormal, sigma {said(self.sigma)}{median}"
 
 
 def component_keys(key: jax.Array, name: str, k: int) -> jax.Array:

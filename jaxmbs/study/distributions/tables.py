@@ -21,6 +21,7 @@ from jaxmbs.study.distributions.base import (
     TruncatedNormal,
     Uniform,
     named,
+    said,
 )
 from jaxmbs.study.distributions.laws import Law, Line, Mixed, Steps
 
@@ -41,6 +42,10 @@ class Discrete(Distribution):
         order = np.argsort(self.values, kind="stable")
         law = Steps(np.asarray(self.values)[order] * factor, shares[order])
         return Components.of_laws([law] * len(neutral))
+
+    def in_words(self, unit: str = "") -> str:
+        weights = f", weights {said(self.weights)}" if self.weights else ""
+        return f"one of {said(self.values)}{unit}{weights}"
 
 
 class Empirical(Distribution):
@@ -78,6 +83,10 @@ class Empirical(Distribution):
         )
         return Components.of_laws(laws * (k // len(laws)))
 
+    def in_words(self, unit: str = "") -> str:
+        between = ", and between them" if self.between else ", whole rows" if self.whole_rows else ""
+        return f"measured: {', '.join(self.columns)} of {Path(self.file).name}{unit}{between}"
+
 
 class Part(Table):
     """One distribution of a mixture."""
@@ -106,6 +115,9 @@ class Mixture(Distribution):
         return Components.of_laws(
             [Mixed(Components.join([r.variate(i) for r in rows]), shares) for i in range(len(neutral))]
         )
+
+    def in_words(self, unit: str = "") -> str:
+        return f"mixture{unit}: " + "; ".join(f"{p.weight:g} of {p.of.in_words()}" for p in self.parts)
 
 
 DISTRIBUTIONS = (Normal, TruncatedNormal, Uniform, Lognormal, Discrete, Empirical, Mixture)

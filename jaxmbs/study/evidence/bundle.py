@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import shutil
 import tempfile
@@ -74,9 +73,11 @@ def bundle(
     if found.done < found.samples:
         raise InputError(Problem(str(place), f"has {found.done:,} of {found.samples:,} samples; resume it first"))
     report(place, trust, seal)
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as to:
+        with (
+            names.replacing(path) as partial,
+            zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as to,
+        ):
             files = {name: _put(to, name, place / name) for name in _files(place)}
             content = _sealed(
                 {
@@ -86,11 +87,8 @@ def bundle(
                 key,
             )  # fmt: skip
             to.writestr(zipfile.ZipInfo(CONTENTS, _TIME), json.dumps(content, indent=1, sort_keys=True))
-        os.replace(partial, path)
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be written: {names.remedy(error, 'choose another')}")) from None
-    finally:
-        partial.unlink(missing_ok=True)
     return path
 
 

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxmbs.batching import over_rows
 from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.reports import printed
+from jaxmbs.simulate.steppers import stepper_for
+from jaxmbs.study.folder.layout import labels
 from jaxmbs.study.folder.seal import key_of
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.checked import CONCLUSIONS, keep
@@ -120,8 +123,6 @@ def _variants(study: Study) -> dict[str, SimulationTable]:
 def _by_another(study: Study) -> SimulationTable:
     """The simulation by the first other method that is suitable for the mechanism, with the same steps; if the run has a
     tolerance, by a method that can control its error."""
-    from jaxmbs.simulate.steppers import stepper_for
-
     own = study.simulation
     for method in _OTHERS if own.tolerance is None else ("dop853", *_OTHERS):
         try:
@@ -141,8 +142,6 @@ def _computed(
     study: Study, simulation: SimulationTable, draws: Mapping[str, np.ndarray], samples: Sequence[int]
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """(values of every output in SI, (S,) whether the sample failed) of some samples from their draws."""
-    from jaxmbs.batching import over_rows
-    from jaxmbs.study.folder.layout import labels
     from jaxmbs.study.samples.batch import cached_result, filled, instances, noise_of, precision, sample_of, status_of
 
     with warnings.catch_warnings():

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.io.names import FULL, LONGEST, file_in, remedy
+from jaxmbs.io.names import FULL, LONGEST, file_in, remedy, replacing
 from jaxmbs.study.folder.shell import command
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a Path reduces two slashes to one
@@ -98,15 +97,9 @@ def write_whole(path: Path, content: bytes) -> None:
     if is_address(path):
         _of(path).fs.pipe_file(_of(path).path, content)
         return
-    partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.partial")
-    try:
-        # a unique name, since another process may write the same file; O_EXCL does not follow a link
-        with os.fdopen(os.open(partial, _NEW, 0o666), "wb") as file:
-            file.write(content)
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    # O_EXCL does not follow a link
+    with replacing(path) as partial, os.fdopen(os.open(partial, _NEW, 0o666), "wb") as file:
+        file.write(content)
 
 
 def unwritten(folder: Path, error: OSError, record: Any) -> InputError:

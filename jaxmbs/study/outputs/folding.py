@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.dynamics.state.kinematics import link_motions
+from jaxmbs.dynamics.state.scene import TreeScene
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import names_in
 from jaxmbs.model.forces.base import WORLD, Scene
@@ -227,10 +230,6 @@ def _measured(
 ) -> tuple[dict[str, Measured], dict[str, Measured], dict[str, Any]]:
     """For a fold with this carry: what the outputs measure at the present time, where that matters; of the others, the least
     value since the last time and its instant; and the new memories, as a part of the carry. Empty carry: for `measured`."""
-    from jaxmbs.dynamics.state.kinematics import link_motions
-    from jaxmbs.dynamics.state.scene import TreeScene
-    from jaxmbs.dynamics.state.tree import Tree
-
     tree = Tree(model, q.dtype)
     state = TreeScene(tree, link_motions(tree, q, v, t), q, v, t)
 

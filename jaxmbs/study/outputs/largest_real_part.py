@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.joints import Joint
+from jaxmbs.simulate.status import Status
 from jaxmbs.study.outputs.base import Scalar
 from jaxmbs.study.outputs.of_state import OfState
 
@@ -60,7 +61,6 @@ class LargestRealPart(OfState):
 
     def of_start(self, model: Model, q: Any, v: Any) -> Scalar:
         """The output for the state (q, v) at the start."""
-        from jaxmbs.simulate import Status
         from jaxmbs.stability import equilibrium, modes
 
         fine = jnp.asarray(True)

@@ -85,7 +85,7 @@ class MotorizationFactor(OfState):
             yield "friction", f"nothing resists; name force elements under {', '.join(FACTORS)}"
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        from jaxmbs.dynamics.state.scene import action, elements
+        from jaxmbs.dynamics.state.loads import action, elements
 
         sign = 1.0 if self.direction == "up" else -1.0
         weight = {name: factor for key, factor in FACTORS.items() for name in getattr(self, key)}

@@ -84,7 +84,7 @@ class ElementForce(OfState):
         return replace(self, of_quantity="force") if along == {"displacements"} else self
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        from jaxmbs.dynamics.state.scene import action, elements, force_on_first
+        from jaxmbs.dynamics.state.loads import action, elements, force_on_first
 
         for name, acting, numbers, seen, on in elements(state, mode):
             if name == self.name:

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+
+from jaxmbs.simulate.locating import chosen
 
 Scalar = Any
 State = tuple[Any, ...]
@@ -52,9 +53,9 @@ def fold(
     starts = (opens & ~none) | (phase == OPENED)
     counts = (starts | (phase == INSIDE)) & ~none
 
-    first = _where(opens, seen(since), seen(1.0))  # after an event: at its time, with the present value
-    kept = _where(starts, inner(kept, *first), kept)
-    kept = _where(counts, inner(kept, *_where(closes, seen(until), seen(0.0))), kept)
+    first = chosen(opens, seen(since), seen(1.0))  # after an event: at its time, with the present value
+    kept = chosen(starts, inner(kept, *first), kept)
+    kept = chosen(counts, inner(kept, *chosen(closes, seen(until), seen(0.0))), kept)
     ends = (counts & closes) | none
     new = jnp.where(ends, AFTER, jnp.where(counts, INSIDE, phase))
     return new, t, jnp.where(measured[1], value, jnp.nan), begin, end, *kept
@@ -72,11 +73,11 @@ def at_event(
     opens = begins & (phase == BEFORE)
     held = jnp.asarray(False if end is None else end >= 0)  # the window is empty
     if changes:
-        last = _where(opens, (last[0], *[jnp.full_like(x, jnp.nan) for x in last[1:]]), last)
+        last = chosen(opens, (last[0], *[jnp.full_like(x, jnp.nan) for x in last[1:]]), last)
     else:
-        kept = _where(opens & ~held, inner(kept, measured, t), kept)
+        kept = chosen(opens & ~held, inner(kept, measured, t), kept)
     phase = jnp.where(opens, jnp.where(held, AFTER, OPENED if changes else INSIDE), phase)
-    return _where(begins | ends, (jnp.where(ends, AFTER, phase), *last, *kept), state)
+    return chosen(begins | ends, (jnp.where(ends, AFTER, phase), *last, *kept), state)
 
 
 def _crossed(margin: Scalar, before: Scalar) -> tuple[Scalar, Scalar]:
@@ -84,8 +85,3 @@ def _crossed(margin: Scalar, before: Scalar) -> tuple[Scalar, Scalar]:
     rise = margin - before
     share = jnp.where(rise > 0, margin / jnp.where(rise > 0, rise, 1.0), 0.0)
     return margin >= 0, jnp.clip(share, 0.0, 1.0)
-
-
-def _where(on: Any, a: Any, b: Any) -> Any:
-    """Chooses between two trees of numbers: a where `on`, otherwise b."""
-    return jax.tree.map(lambda x, y: jnp.where(on, x, y), a, b)

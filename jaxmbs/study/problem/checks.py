@@ -17,6 +17,8 @@ from jaxmbs.io.errors import InputError, Problem, choices, dotted
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import names_in, type_name
 from jaxmbs.model.flexible_bodies.spinning import spin_warnings
+from jaxmbs.simulate.log import checked_events
+from jaxmbs.simulate.steppers import stepper_for
 from jaxmbs.study import units
 from jaxmbs.study.outputs import MinOver, Output
 from jaxmbs.study.outputs.base import INSTANTS
@@ -60,16 +62,12 @@ def method(simulation: SimulationTable | None, model: Model) -> None:
         why = "limits the steps of a run with a tolerance, which is missing; leave max_steps out, or add tolerance"
         raise InputError(Problem("simulation.max_steps", why))
     if simulation is not None and simulation.max_events is not None:
-        from jaxmbs.simulate.log import checked_events
-
         try:
             checked_events(simulation.max_events, model)
         except ModelError as error:
             raise InputError(Problem("simulation.max_events", str(error).removeprefix("simulate: "))) from None
     if simulation is None or (simulation.method, simulation.tolerance) == ("rk4", None):
-        return  # rk4 is suitable for every mechanism; returning here saves an import
-    from jaxmbs.simulate.steppers import stepper_for
-
+        return  # rk4 is suitable for every mechanism
     try:
         stepper_for(simulation.method, model, simulation.tolerance)
     except ModelError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxmbs.dynamics.constrained.order import equations_text
 from jaxmbs.model import get
 from jaxmbs.model.events.base import Arming
 from jaxmbs.model.field_rules import Kind
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 def contents(study: Study) -> dict[str, Any]:
     """The content of a study's file as plain data, in SI units unless a unit is given with the numbers."""
-    from jaxmbs.dynamics.constrained.order import equations_text
-
     model = study.model
     s, number = model.structure, _Numbers(model)
     bodies = [

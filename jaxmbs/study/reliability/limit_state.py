@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import numpy as np
 
 from jaxmbs.study.samples.blocks import BLOCK, in_blocks
@@ -87,8 +88,6 @@ def limit_state(fn: Callable[[Array], Array], inputs: int) -> LimitState:
     >>> float(g(np.zeros((1, 2)))[0])
     3.0
     """
-    import jax
-
     values, gradients = jax.jit(jax.vmap(fn)), jax.jit(jax.vmap(jax.value_and_grad(fn)))
 
     def rows(u: np.ndarray) -> int:

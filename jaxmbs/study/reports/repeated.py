@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from jaxmbs.errors import ModelError
@@ -103,8 +104,6 @@ def _made(
 
 def _motion(study: Study, history: History, samples: list[int], shown: tuple[int, ...]) -> str:
     """The page of the worst sample's motion, over which the median and the nominal one are drawn."""
-    import jax
-
     from jaxmbs.dynamics import body_poses
     from jaxmbs.study.reports.closest import gap_lines
     from jaxmbs.study.reports.motion import limits_of, mechanisms, plots_of, shapes_of
@@ -133,8 +132,6 @@ def _closest(study: Study, history: History, worst: dict[str, tuple[int, int]]) 
     """The closest approaches, as JSON. worst: output -> (its worst sample, the row of this sample in the history)."""
     if not any(isinstance(study.outputs[name], Clearance) for name in worst):
         return ""
-    import jax
-
     from jaxmbs.study.reports.closest import closest
     from jaxmbs.study.reports.motion import mechanisms
 

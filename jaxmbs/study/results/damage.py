@@ -22,6 +22,7 @@ from jaxmbs.study.folder.lock import holder
 from jaxmbs.study.folder.seal import fault_of_marked
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.described import read_study
 from jaxmbs.study.results.provenance import salt
 from jaxmbs.study.results.store import FINISHED, NOT_RUN, RESULTS, Store
 
@@ -58,7 +59,7 @@ def damage(study: Study, store: Store) -> list[Damage]:
 
 def sound_study(store: Store, trust: bool = False) -> Study:
     """The study of a run without damage; trust: run its Python modules. Raises InputError as `require_sound`."""
-    study = stores.read_study(store, trust)
+    study = read_study(store, trust)
     require_sound(study, store)
     return study
 

@@ -17,6 +17,7 @@ from jaxmbs.study.folder.seal import key_of
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.columns import Column, column_of
 from jaxmbs.study.results.damage import LOOKS, PAUSE, Damage, damage, damaged_copies, read_span
+from jaxmbs.study.results.described import changed_files, read_study
 from jaxmbs.study.results.provenance import unsealed
 from jaxmbs.study.results.repair import discard, put_back, repair_metadata
 from jaxmbs.study.results.store import FINISHED, NOT_RUN, PROVENANCE, RESULTS
@@ -84,7 +85,7 @@ def _examined(folder: Path, repair: bool, trust: bool, key: bytes | None) -> Exa
     if texts:
         return Examination(folder, 0, 0, None, tuple(texts), (), storage.size(folder), sealed=_sealed(key, texts))
     store = stores.open_folder(folder, key)
-    study = stores.read_study(store, trust)
+    study = read_study(store, trust)
     if not (folder / RESULTS).exists():
         lost = (Damage(RESULTS, "is missing although the run was finished"),) if (folder / FINISHED).exists() else ()
         size, sealed = storage.size(folder), _sealed(key, lost)
@@ -117,5 +118,5 @@ def _texts(folder: Path, key: bytes | None) -> Iterator[Damage]:
         return
     if key is not None and (wrong := unsealed(record, key)):
         yield Damage(PROVENANCE, wrong)
-    for name, _ in stores.changed_files(folder, record):
+    for name, _ in changed_files(folder, record):
         yield Damage(name, f"is missing or was changed; {stores.repairing(folder, record)}")

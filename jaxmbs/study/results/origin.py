@@ -10,14 +10,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jaxmbs
+
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def origin(study: Path | None) -> dict[str, Any]:
     """Date (UTC), system, processors and Python version of this process, and the commits of the Git repositories that
     contain the study file and the library, if there are any."""
-    import jaxmbs
-
     places = ({"study": study.parent} if study else {}) | {"jaxmbs": Path(jaxmbs.__file__).parent}
     commits = {name: found for name, place in places.items() if (found := commit(place))}
     return {

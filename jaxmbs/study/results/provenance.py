@@ -14,6 +14,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
+
+from jaxmbs.batching.mapped_program import kernels
 from jaxmbs.io import names
 from jaxmbs.study.folder.layout import KIND, kind
 from jaxmbs.study.folder.seal import SEAL, sealed_with
@@ -70,10 +73,6 @@ def _chunk(n: int, rows: int) -> int:
 
 def machine() -> Provenance:
     """Device and versions of this process."""
-    import jax
-
-    from jaxmbs.batching.mapped_program import kernels
-
     device = jax.devices()[0]
     return {
         "device": f"{device.platform}: {_processor() if device.platform == 'cpu' else device.device_kind}",

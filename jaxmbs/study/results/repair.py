@@ -13,6 +13,7 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.folder import storage
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import Damage, broken_metadata, damaged_chunks, damaged_copies
+from jaxmbs.study.results.described import changed_files, described_by
 from jaxmbs.study.results.provenance import Provenance, intact, signed
 from jaxmbs.study.results.store import FINISHED, PROVENANCE, RESULTS, Store
 
@@ -83,8 +84,8 @@ def put_back(folder: Path) -> Iterator[str]:
             raise InputError(Problem(str(folder / PROVENANCE), message))
         storage.write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
         yield PROVENANCE
-    copies, hashes = _parsed(attributes.get("files")), stores.described_by(folder, record)
-    for name, path in list(stores.changed_files(folder, record)):
+    copies, hashes = _parsed(attributes.get("files")), described_by(folder, record)
+    for name, path in list(changed_files(folder, record)):
         content = str(copies.get(name, "") if isinstance(copies, dict) else "").encode()
         if hashlib.sha256(content).hexdigest() != hashes[path]:
             message = "is damaged, and so is its copy in the results; restore the file with which the run began"

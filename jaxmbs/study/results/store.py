@@ -7,7 +7,6 @@ that refuses its input does so at once.
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
 import json
 import zlib
@@ -40,6 +39,7 @@ from jaxmbs.study.results.arrays import NOT_RUN as NOT_RUN
 from jaxmbs.study.results.arrays import metadata as metadata
 from jaxmbs.study.results.arrays import require_codecs
 from jaxmbs.study.results.columns import column_of
+from jaxmbs.study.results.described import changed_files
 from jaxmbs.study.results.provenance import DIGEST, Provenance, fault, intact, salt, unsealed
 
 if TYPE_CHECKING:
@@ -377,30 +377,3 @@ def other_version(folder: Path, record: Provenance) -> InputError:
         + command("study", folder / STUDY, "-n", record.get("n", "N"), "--out", "NEW", record=record)
     )
     return InputError(Problem(str(folder), message))
-
-
-def read_study(store: Store, trust: bool = False) -> Study:
-    """The study of a run, with its number of samples."""
-    from jaxmbs.study.problem.study import read
-
-    files = tuple(store.provenance.get("modules", {}))
-    with storage.at_hand(store.folder, (STUDY,)) as here, storage.at_hand(store.files, files) as beside_it:
-        try:
-            return read(here / STUDY, trust=trust, files=beside_it).of_size(store.n)
-        except InputError as error:
-            raise InputError(error.problems, store.folder / STUDY) from None
-
-
-def described_by(folder: Path, record: Provenance) -> dict[Path, str]:
-    """SHA-256 of the study file, modules and data of a run, by path."""
-    own = files_in(folder, record)
-    files = {file_in(own, name, str(folder)): wanted for name, wanted in record.get("modules", {}).items()}
-    return {folder / STUDY: record["file_sha256"], **files}
-
-
-def changed_files(folder: Path, record: Provenance) -> Iterator[tuple[str, Path]]:
-    """The study file, modules and data that are missing or have changed since the run started: (name in the folder,
-    path)."""
-    for path, wanted in described_by(folder, record).items():
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
-            yield path.relative_to(folder).as_posix(), path

@@ -18,12 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.folder import storage
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.described import read_study
 from jaxmbs.study.results.provenance import Provenance, differences, machine, provenance, signed
 
 if TYPE_CHECKING:
@@ -162,8 +164,6 @@ def devices(folder: Path) -> dict[str, list[list[int]]]:
 
 
 def _cache() -> str | None:
-    import jax
-
     return jax.config.values.get("jax_compilation_cache_dir")
 
 
@@ -212,13 +212,11 @@ def _prepared(folder: Any, digest: str, trust: bool) -> tuple[Study, Any, Any]:
     from jaxmbs.study.samples.batch import compiled
 
     store = stores.open_folder(folder)
-    study = stores.read_study(store, trust)
+    study = read_study(store, trust)
     return study, store.arrays(), compiled(study, store.provenance["block_rows"])
 
 
 def _begin(precision: str, cache: str | None) -> None:
-    import jax
-
     jax.config.update("jax_enable_x64", precision == "float64")
     if cache and not jax.config.values.get("jax_compilation_cache_dir"):
         jax.config.update("jax_compilation_cache_dir", cache)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import psutil
 
 from jaxmbs.io.errors import InputError, Problem
@@ -21,6 +22,7 @@ from jaxmbs.study.folder.seal import key_of
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.described import read_study
 from jaxmbs.study.results.provenance import Provenance, differences, provenance
 from jaxmbs.study.results.repair import cut, repair_results
 from jaxmbs.study.results.store import Store
@@ -110,7 +112,7 @@ def resume(
     cluster: as for `run`; seal: the file with the key, if the run has one.
     """
     store = stores.open_folder(folder, key_of(seal))
-    study = stores.read_study(store, trust)
+    study = read_study(store, trust)
     require_resumable(study, store, other_versions, cluster is None)
     with _writing(store.folder, store.provenance, cluster, wait) as client:
         if not (store.folder / stores.RESULTS).exists():
@@ -231,6 +233,4 @@ class _Pace:
 
 
 def _leaves(program: Compiled) -> list:
-    import jax
-
     return jax.tree.leaves(program.program.out_info)

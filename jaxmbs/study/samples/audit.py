@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.study.sampling.targets import parts_of
@@ -37,8 +38,6 @@ class Applied:
 def audit(study: Study, draws: Mapping[str, np.ndarray]) -> list[Applied]:
     """Result of every dispersion of a study. draws: those of the first m samples, (m, k) by dispersion. The numbers of
     the first 2000 of these samples (of all if m is less) are computed again from their draws."""
-    import jax.numpy as jnp
-
     from jaxmbs.study.samples.batch import numbers_of, precision
 
     some = np.concatenate([draws[d.name][:_SAMPLES] for d in study.dispersions.items], axis=1)

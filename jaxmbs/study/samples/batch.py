@@ -17,7 +17,7 @@ import jaxmbs as mbs
 from jaxmbs.batching import over_rows
 from jaxmbs.batching.compiling import compiled as compiles_quickly
 from jaxmbs.batching.disk_cache import cached as cached_on_disk
-from jaxmbs.model.model import varied
+from jaxmbs.building.changes import varied
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.chance import needs_key
 from jaxmbs.study.folder.layout import DRAWS, labels

@@ -8,8 +8,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from jaxmbs.building.changes import varied
 from jaxmbs.errors import ModelError
-from jaxmbs.model.model import varied
 from jaxmbs.study.folder.layout import labels
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.samples.batch import is_random, precision, sample_of, status_of

@@ -5,6 +5,7 @@ SciPy, rich, SALib (an optional dependency) and the module that differentiates a
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,8 +138,6 @@ def _problem(design: SamplingPlan) -> dict[str, Any]:
 
 def _salib(name: str) -> Any:
     try:
-        from importlib import import_module
-
         return import_module(f"SALib.analyze.{name}").analyze
     except ImportError:
         message = "these indices need SALib: pip install 'jaxmbs[sensitivity]'"

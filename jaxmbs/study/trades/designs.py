@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
+from jaxmbs.building import set as with_values
 from jaxmbs.errors import ModelError
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.names import file_in, read_bytes
 from jaxmbs.io.toml import parse
-from jaxmbs.model import set as with_values
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.problem.study import read as read_study
 from jaxmbs.study.sampling.targets import initial_names, parts_of

@@ -19,6 +19,7 @@ from jaxmbs.study.folder.storage import write_whole
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import sound_study
+from jaxmbs.study.results.described import read_study
 from jaxmbs.study.results.provenance import provenance
 from jaxmbs.study.results.store import Store
 from jaxmbs.study.runs.estimate import check, check_disk
@@ -136,7 +137,7 @@ def _missing(name: str, study: Study, folder: Path, block_rows: int | None, trus
         raise InputError(Problem(dotted(("designs", name)), message))
     if (folder / stores.FINISHED).exists():
         return 0
-    require_resumable(stores.read_study(store, trust), store, here=here)
+    require_resumable(read_study(store, trust), store, here=here)
     if not (folder / stores.RESULTS).exists():
         return n
     return sum(stop - first for first, stop in store.missing())

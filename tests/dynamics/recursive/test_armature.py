@@ -7,7 +7,7 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import scalar
-from jaxmbs.model.singular_mass import refuse_armature
+from jaxmbs.model.refusals import refuse_armature
 
 
 def arm(armature, n=3):

@@ -8,7 +8,7 @@ from tests.model.joints.joints import TYPES
 PACKAGE = Path(__file__).parents[3] / "jaxmbs"
 # mechanisms and elements that add joints; the joints themselves
 ALLOWED = (
-    "library/", "model/joints/", "model/mechanism.py", "model/forces/slosh.py", "model/forces/reaction_wheel.py",
+    "library/", "model/joints/", "building/mechanism.py", "model/forces/slosh.py", "model/forces/reaction_wheel.py",
     "model/forces/rotor.py", "model/flexible_bodies/elements.py", "io/urdf.py", "io/sdf.py", "io/hinges.py", "io/mjcf.py",
     "io/usd.py",
 )  # fmt: skip

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxmbs.building.float_rows import Coordinates, consistent, moved, near_neutral, owners, rows_at
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model.constraints import FunctionConstraint
 from jaxmbs.model.errors import ModelWarning
 from jaxmbs.model.field_rules import Kind
-from jaxmbs.model.float_rows import Coordinates, consistent, moved, near_neutral, owners, rows_at
 from jaxmbs.model.parameters import Parameter, is_traced
 from jaxmbs.model.structure import Structure
 
@@ -38,7 +39,7 @@ def without_dependent_rows(model: Model) -> Model:
     samples = []
     for _ in range(3):
         other, t = _with_other_numbers(model, dice), dice.uniform(0.0, 1.0)
-        samples.append(rows_at(other, near_neutral(s, dice, 1.0), t=t)[1])
+        samples.append(rows_at(Tree(other), near_neutral(s, dice, 1.0), t)[1])
     loops, first = [], 0
     for loop in s.loops:
         chosen, kept = [_Independent(s.nv) for _ in samples], []
@@ -74,14 +75,19 @@ def with_rows_for(model: Model, before: Model) -> Model:
 
 
 def _with_other_numbers(model: Model, dice: random.Random) -> Model:
-    """The model with random changes of all numbers that are not pinned, including those of its overrides."""
+    """The model with random changes of all numbers of joints and constraints that are not pinned, including those of its
+    overrides."""
     numbers: list[float] = []
     known, parameters = np.asarray(model.numbers, float).tolist(), []
+    s = model.structure
+    moving = {x.name for x in (*s.links, *s.loops, *s.constraints)}
     for p, offset in model.structure.table.values():
         pattern, own = _pattern(p, model.overrides), iter(known[offset : offset + p.free_count])
         values = [next(own) if pinned is None else pinned for pinned in p.pattern]
         free = [x for x, pinned in zip(values, pattern, strict=True) if pinned is None]
-        numbers += [x * (1 + dice.uniform(-0.3, 0.3)) if x else dice.uniform(-0.3, 0.3) for x in free]
+        if p.name.partition(".")[0] in moving:
+            free = [x * (1 + dice.uniform(-0.3, 0.3)) if x else dice.uniform(-0.3, 0.3) for x in free]
+        numbers += free
         parameters.append(dataclasses.replace(p, pattern=pattern))
     structure = dataclasses.replace(model.structure, parameters=tuple(parameters))
     return dataclasses.replace(model, numbers=np.array(numbers, float), overrides={}, structure=structure)
@@ -114,14 +120,14 @@ def warn_of_redundancy(model: Model) -> bool:
     unknown = functions and len(s.loops) + len(s.constraints) > 1
     if not owners(s) or not _numeric(s):
         return unknown
-    dice = random.Random(2)
+    dice, tree = random.Random(2), Tree(model)
     hinges = np.array([held for link in s.links for held in link.locked], bool)  # locked until a release
     found: list[tuple[Coordinates, np.ndarray]] = []
     for _ in range(2):
-        q = consistent(model, near_neutral(s, dice, 0.1))
+        q = consistent(tree, near_neutral(s, dice, 0.1))
         if q is None:
             return unknown
-        found.append((q, rows_at(model, q)[1]))
+        found.append((q, rows_at(tree, q)[1]))
     _warn_of_gaps(model, found[0][0])
     null = [_dependences(np.where(hinges, 0.0, J)) for _, J in found]
     freedom = min(s.nv - int(hinges.sum()) - _rank(np.where(hinges, 0.0, J)) for _, J in found)
@@ -132,13 +138,13 @@ def warn_of_redundancy(model: Model) -> bool:
         warnings.warn(
             f"mechanism {s.name!r} cannot move: its constraints leave no degree of freedom", ModelWarning, stacklevel=3
         )
-    return unknown or redundant or _redundant_when_locked(model, *found[0], dice)
+    return unknown or redundant or _redundant_when_locked(tree, *found[0], dice)
 
 
 def _warn_of_gaps(model: Model, q: Coordinates) -> None:
     """Warn about loops that stay open in directions in which no joint moves them."""
     whole = dataclasses.replace(model, structure=model.structure.with_all_rows)
-    residual, *_ = rows_at(whole, q)
+    residual, *_ = rows_at(Tree(whole), q)
     open_rows = zip(owners(whole.structure), residual, strict=True)
     gaps = {name: abs(gap) for name, gap in open_rows if abs(gap) > _OPEN}
     if gaps:
@@ -163,12 +169,12 @@ def _warn_of(s: Structure, z: np.ndarray) -> None:
     )
 
 
-def _redundant_when_locked(model: Model, q: Coordinates, J: np.ndarray, dice: random.Random) -> bool:
+def _redundant_when_locked(tree: Tree, q: Coordinates, J: np.ndarray, dice: random.Random) -> bool:
     """Whether, for some joints that a run may lock, rows depend on one another where the constraints are satisfied but are
     independent at a nearby configuration, such as one after a stage of an integrator."""
-    s = model.structure
+    s = tree.structure
     step = np.array([dice.uniform(-0.01, 0.01) for _ in range(s.nv)])
-    beside = rows_at(model, moved(model, q, step, model.values()))[1]
+    beside = rows_at(tree, moved(tree, q, step))[1]
     return any(_rank(np.where(locked, 0.0, J)) < _rank(np.where(locked, 0.0, beside)) for locked in _locks(s))
 
 
@@ -219,21 +225,13 @@ def _dependences(J: np.ndarray) -> np.ndarray:
 
 def _joints_of(s: Structure, names: set[str]) -> list[str]:
     """The tree joints in the loops that these constraints close, then the constraints."""
-    tree = set[str]()
+    tree = set[int]()
     for loop in s.loops:
         if loop.name in names:
-            a, b = (set(_path(s, body)) for body in (loop.body_a, loop.body_b))
+            a, b = (set(s.inward(s.body_index[body])) for body in (loop.body_a, loop.body_b))
             tree |= a ^ b
-    every = [link.name for link in s.links if link.name in tree]
+    every = [link.name for i, link in enumerate(s.links) if i in tree]
     return every + [x.name for x in (*s.loops, *s.constraints) if x.name in names]
-
-
-def _path(s: Structure, body: str) -> list[str]:
-    out, i = [], s.body_index[body]
-    while i >= 0:
-        out.append(s.links[i].name)
-        i = s.links[i].parent
-    return out
 
 
 class _Independent:

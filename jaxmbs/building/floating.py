@@ -44,17 +44,8 @@ def warn_of_floating(model: Model) -> None:
 
 def _between(s: Structure, a: str, b: str) -> Iterator[int]:
     """Indices of the tree joints on the path between two bodies, without joints that have no degree of freedom."""
-    of_a, of_b = (_outer(s, s.body_index[body]) for body in (a, b))
+    of_a, of_b = (set(s.inward(s.body_index[body])) for body in (a, b))
     return (i for i in sorted(of_a ^ of_b) if s.links[i].joint.nv)
-
-
-def _outer(s: Structure, i: int) -> set[int]:
-    """Indices of link i and of all links between it and the world."""
-    found = set()
-    while i >= 0:
-        found.add(i)
-        i = s.links[i].parent
-    return found
 
 
 def _held(s: Structure, i: int, prompt: list[str]) -> bool:
@@ -64,7 +55,7 @@ def _held(s: Structure, i: int, prompt: list[str]) -> bool:
     prompt: names of the force elements without a delay, or with a short one.
     """
     off = {*s.off} - s.delayed
-    carried = {link.body for k, link in enumerate(s.links) if i in _outer(s, k)}
+    carried = {link.body for k, link in enumerate(s.links) if i in s.inward(k)}
     pairs = [{loop.body_a, loop.body_b} for loop in s.loops if loop.name not in off]
     for c in (c for c in s.constraints if c.name not in off):
         if isinstance(c.element, FunctionConstraint):

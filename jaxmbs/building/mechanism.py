@@ -8,14 +8,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from jaxmbs.building.built import built
+from jaxmbs.building.numbers import require, stored
+from jaxmbs.building.ordering import Placed
+from jaxmbs.building.parts import Parts
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
-from jaxmbs.model.building import built
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.events import Action, Arming, Condition, Enable
 from jaxmbs.model.events.base import Delay
-from jaxmbs.model.fields import Declared, Element, check_places, check_together, check_words, declared, numbers_of
+from jaxmbs.model.fields import Declared, Element, check_places, declared
 from jaxmbs.model.flexible_bodies import Part
 from jaxmbs.model.flexible_bodies.elements import flexible_body
 from jaxmbs.model.forces import AirMotion, Atmosphere, Planet
@@ -26,9 +29,7 @@ from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.prismatic import Prismatic
 from jaxmbs.model.joints.releasable import released
 from jaxmbs.model.model import Model
-from jaxmbs.model.ordering import Placed
-from jaxmbs.model.parameters import concrete_components, is_traced
-from jaxmbs.model.parts import Parts
+from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.pose import Pose
 from jaxmbs.model.solids import Solid
 from jaxmbs.model.structure import (
@@ -101,11 +102,7 @@ class Mechanism:
         """
         where = f"joint {name!r}"
         self._new(name, self._parts.joints, "joint")
-        if not isinstance(joint, Joint):
-            hint = (
-                f"; pass {joint.__name__}(...)" if isinstance(joint, type) else "; pass one such as Revolute(axis=...)"
-            )
-            raise ModelError(f"{where}: {joint!r} is not a joint{hint}")
+        require(where, joint, Joint, "a joint", "; pass one such as Revolute(axis=...)")
         if parent == child:
             raise ModelError(f"{where}: parent and child are both {parent!r}; a joint connects two bodies")
         if child == WORLD:
@@ -201,9 +198,7 @@ class Mechanism:
         """
         where = f"force {name!r}"
         self._new(name, self._parts.forces, "force element")
-        if not isinstance(element, Force):
-            hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
-            raise ModelError(f"{where}: {element!r} is not a force element{hint}")
+        require(where, element, Force, "a force element")
         check_places(element, f"{where}: ")
         own = [d for d in declared(type(element)) if d.name == "delay"]
         if delay is not None and own:
@@ -270,8 +265,7 @@ class Mechanism:
         """
         where = f"loop {name!r}"
         self._new(name, self._parts.joints | self._parts.loops | self._parts.constraints, "loop")
-        if not isinstance(joint, Joint):
-            raise ModelError(f"{where}: {joint!r} is not a joint; pass one such as Spherical()")
+        require(where, joint, Joint, "a joint", "; pass one such as Spherical()")
         if body_a == body_b:
             raise ModelError(f"{where}: both ends are on {body_a!r}; a loop connects two bodies")
         if not joint.closes_loops:
@@ -287,24 +281,20 @@ class Mechanism:
         """
         where = f"constraint {name!r}"
         self._new(name, self._parts.joints | self._parts.loops | self._parts.constraints, "constraint")
-        if not isinstance(element, (Constraint, FunctionConstraint)):
-            hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
-            raise ModelError(f"{where}: {element!r} is not a constraint{hint}")
+        require(where, element, (Constraint, FunctionConstraint), "a constraint")
         self._parts.constraints[name] = ConstraintElement(name, self._take(element, "constraint", name))
 
     def add_sensor(self, name: str, sensor: Sensor) -> None:
         """Add a sensor for controllers to read, such as Imu(body); its numbers become parameters "<name>.<field>"."""
         self._new(name, self._parts.sensors, "sensor")
-        if not isinstance(sensor, Sensor):
-            raise ModelError(f"sensor {name!r}: {sensor!r} is not a sensor; pass one such as Encoder(joint)")
+        require(f"sensor {name!r}", sensor, Sensor, "a sensor", "; pass one such as Encoder(joint)")
         self._parts.sensors[name] = self._take(sensor, "sensor", name)
 
     def add_controller(self, name: str, controller: Controller) -> None:
         """Add a controller that samples. "<name>.offset" and "<name>.delay" become parameters, and so does its own state,
         "<name>.state", as one list of numbers."""
         self._new(name, self._parts.controllers, "controller")
-        if not isinstance(controller, Controller):
-            raise ModelError(f"controller {name!r}: {controller!r} is not a controller; pass Controller(fn, period)")
+        require(f"controller {name!r}", controller, Controller, "a controller", "; pass Controller(fn, period)")
         controller.check_law(f"controller {name!r}")
         self._parts.controllers[name] = self._take(controller, "controller", name)
         if (memory := controller.memory) is not None:
@@ -402,25 +392,8 @@ class Mechanism:
             raise ModelError(f"{kind} {name!r} was added twice; names of one kind must differ")
 
     def _take(self, element: E, what: str = "", name: str = "") -> E:
-        """Check the element's numbers, store them as parameters "<name>.<path>", and return the rest of the element."""
-        where, prefix = (f"{what} {name!r}: ", f"{name}.") if name else ("", "")
-        values = {}
-        try:
-            if "__dataclass_fields__" not in vars(type(element)):
-                raise ModelError(
-                    f"class {type(element).__name__} is not an element; put the decorator @element from "
-                    "jaxmbs.elements above it"
-                )
-            for path, d, value in numbers_of(element):
-                if prefix + path in self._numbers:
-                    raise ModelError(f"parameter {prefix + path!r} exists already; give the elements different names")
-                self._numbers[prefix + path] = (d, concrete_components(d.kind, value, path))
-                values[path] = np.asarray(value, float)
-            check_words(element)
-            check_together(element, values)
-        except ModelError as error:
-            raise ModelError(f"{where}{error}") from None
-        return element.structural()
+        """See `stored`."""
+        return stored(element, self._numbers, what, name)
 
 
 def _is_zero(x: Any) -> bool:

@@ -6,6 +6,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from jaxmbs.building.floating import warn_of_floating
+from jaxmbs.building.parts import Parts
+from jaxmbs.building.redundancy import warn_of_redundancy, without_dependent_rows
+from jaxmbs.building.singular_mass import check_moves_mass
+from jaxmbs.building.taken import check_taken
 from jaxmbs.model.bodies import Body, Hinge, Surroundings
 from jaxmbs.model.control.commands import written
 from jaxmbs.model.control.controller import WAITING
@@ -13,15 +18,10 @@ from jaxmbs.model.control.sensors import HELD
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.events.base import Delay
 from jaxmbs.model.fields import Declared, numbers_of
-from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces import CentralGravity, Planet
 from jaxmbs.model.model import Model, read_only
 from jaxmbs.model.parameters import Parameter, pattern_of
-from jaxmbs.model.parts import Parts
-from jaxmbs.model.redundancy import warn_of_redundancy, without_dependent_rows
-from jaxmbs.model.singular_mass import check_moves_mass
 from jaxmbs.model.structure import ControllerElement, ForceElement, SensorElement, Structure, TreeJoint
-from jaxmbs.model.taken import check_taken
 from jaxmbs.model.visuals import Visual
 
 Numbers = Mapping[str, tuple[Declared, list[float]]]  # by the names of the parameters

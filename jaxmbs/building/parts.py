@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from jaxmbs.building.ordering import Placed, tree_order
 from jaxmbs.model.bodies import Body, Closure
 from jaxmbs.model.constraints import Constraint
 from jaxmbs.model.control import Controller, Sensor
 from jaxmbs.model.errors import ModelError, unknown
-from jaxmbs.model.events import ForceBelow, JointReaches, ReactionExceeds, StateReaches
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared
-from jaxmbs.model.flexible_bodies.internal import no_motion, no_wrench
+from jaxmbs.model.flexible_bodies.internal import no_motion
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.forces.surroundings import ALWAYS
 from jaxmbs.model.joints.base import Joint
-from jaxmbs.model.ordering import Placed, tree_order
 from jaxmbs.model.structure import WORLD, ConstraintElement, Event, LoopJoint, TreeJoint
 from jaxmbs.model.visuals import Visual
 
@@ -168,43 +167,17 @@ class Parts:
         for needed in event.when.needs():
             if not any(isinstance(f, needed) for f in self.forces.values()):
                 raise ModelError(f"{where}: {type(event.when).__name__} needs {_SURROUNDING[needed.role]}")
-        if isinstance(event.when, ReactionExceeds) and self.joints[name := event.when.joint].joint.elastic:
-            carrier = self.joints[name].at.child
-            nodes = [k for k, x in self.joints.items() if x.at.parent == carrier]
-            raise ModelError(f"{where}: ReactionExceeds: {no_wrench(name, nodes)}")
+        try:
+            event.when.check(self, states)
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}") from None
         for action in event.then:
             for key in action.joints:
                 self._check_moves(getattr(action, key), f"{where}: {type(action).__name__}")
             if action.switch() is not None:
                 self._check_switched(getattr(action, "name", ""), f"{where}: {type(action).__name__}")
-        if isinstance(event.when, JointReaches):
-            placed = self.joints[event.when.joint]
-            joint = placed.hinge or placed.joint
-            if joint.nq != 1:
-                raise ModelError(
-                    f"{where}: joint {event.when.joint!r} is {type(joint).__name__} with {joint.nq} coordinates; "
-                    "JointReaches needs exactly one; use When(fn)"
-                )
-        if isinstance(event.when, ForceBelow) and event.when.element not in self.forces:
-            raise unknown("force element", event.when.element, self.forces, f"{where}: ForceBelow")
-        if isinstance(event.when, StateReaches):
-            self._check_state(event.when, states, f"{where}: StateReaches")
         if event.after is not None and (event.after not in self.events or event.after == event.name):
             raise unknown("event", event.after, [n for n in self.events if n != event.name], f"{where}: after")
-
-    def _check_state(self, when: StateReaches, sizes: Mapping[str, int], where: str) -> None:
-        states = {name: size for name, size in sizes.items() if name.rpartition(".")[0] in self.forces}
-        setters = [name for name, x in self.controllers.items() if when.state in x.writes]
-        if setters:
-            raise ModelError(
-                f"{where}: controller {setters[0]!r} sets {when.state!r}, which is constant between its samples; let the "
-                "controller do what the event would, or use When(fn)"
-            )
-        if when.state not in states:
-            raise unknown("state", when.state, states, where)
-        if when.component >= states[when.state]:
-            last = states[when.state] - 1
-            raise ModelError(f"{where}: component {when.component} is out of range; {when.state!r} has 0 to {last}")
 
     def _check_bodies(self, element: Element, where: str) -> None:
         for d in declared(type(element)):
