@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.flexible_bodies.bounds import check_integrals
 from jaxmbs.model.flexible_bodies.integrals import ROUNDING, skew
 
 # Constructors import what they compute with when they are called: SciPy takes as long to import as all of the package.
@@ -32,7 +33,8 @@ class Part:
 
     `beam`, `plate`, `from_matrices` and `from_nastran` make parts; `save` and `load` keep them in files.
 
-    Raises ModelError for numbers whose shapes do not fit together, that are not finite, or that no body can have.
+    Raises ModelError for numbers whose shapes do not fit together, that are not finite, or that no body can have, as most
+    in mixed units. Warns of nodes that are farther from the body, or nearer its centre, than its inertia lets one expect.
 
     >>> part = mbs.Part.beam(length=2.0, mass=1.5, bending=(40.0, 90.0), torsion=10.0, modes=4)
     >>> part.nodes, part.frequency.round(3).tolist()
@@ -86,6 +88,7 @@ class Part:
                 f"flexible part: the mass matrix of the frame and the modes is not positive (least eigenvalue {low:.3g}); "
                 "the modes carry more momentum than the body's mass and inertia allow: check units and shape integrals"
             )
+        check_integrals(self)
 
     @classmethod
     def beam(
