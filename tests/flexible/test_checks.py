@@ -114,7 +114,9 @@ def test_units_of_shape_integrals_that_differ_are_refused(part, name, factor, sa
 @pytest.mark.parametrize(("name", "factor"), [("positions", 1e3), ("inertia", 1e6)])
 def test_units_of_places_that_differ_are_noticed(name, factor):
     part = a_beam()
-    with pytest.warns(mbs.ModelWarning, match="the farthest node is .* m from its centre of mass; check that positions"):
+    with pytest.warns(
+        mbs.ModelWarning, match="the farthest node is .* m from its centre of mass; check that positions"
+    ):
         mbs.Part(**{**vars(part), name: factor * getattr(part, name)})
 
 

@@ -86,7 +86,7 @@ class Tree(Forest):
         self.body_in_link = BodyFrames(self, frames)
         # per block, a Link; in a rolled block its leaves are stacked over the links
         self.links = [self._link(b, B) for b, B in zip(self.blocks, frames, strict=True)]
-        self._bare = self.links
+        self._bare = self.links = self._geared()
         self.links = self._laden()
 
     def remembering(self, states: Sequence[Sequence[Scalar]]) -> Tree:
@@ -136,6 +136,19 @@ class Tree(Forest):
         if self.sides is None or type(f.element).masses_on is Force.masses_on:
             return None
         return f.element.masses_on(self.values.of(f.name, f.element.numbers), self.sides.of(k))
+
+    def _geared(self) -> list[Link]:
+        """The links with the armature that force elements add."""
+        added = {
+            name: x
+            for f in self.structure.forces
+            if type(f.element).armatures is not Force.armatures
+            for name, x in f.element.armatures(self.values.of(f.name, f.element.numbers)).items()
+        }
+        if all(map(vanishes, added.values())):
+            return self.links
+        more = (self.per_block(b, [added.get(x.name, ZERO) for x in self._of(b)]) for b in self.blocks)
+        return [replace(link, armature=link.armature + x) for link, x in zip(self.links, more, strict=True)]
 
     def _laden(self) -> list[Link]:
         """The links with the mass that force elements add."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import as_numbers
-from jaxmbs.model.flexible_bodies.integrals import cleaned, shape_integrals, upper_pairs
+from jaxmbs.model.flexible_bodies.integrals import ROUNDING, cleaned, shape_integrals, upper_pairs
 from jaxmbs.model.flexible_bodies.part import Part
 from jaxmbs.model.forces.modal_stiffness import ModalStiffness
 from jaxmbs.model.given import Number, Rows, Vector
@@ -27,7 +27,7 @@ class FlexibleBody(NamedTuple):
 
 
 def flexible_body(
-    name: str, part: Part, damping: Number | Vector, damping_matrix: Rows | None, order: int
+    name: str, part: Part, damping: Number | Vector, damping_matrix: Rows | np.ndarray | None, order: int
 ) -> FlexibleBody:
     """What `Mechanism.add_flexible_body` adds. Raises ModelError before anything is added."""
     where = f"flexible body {name!r}"
@@ -59,10 +59,22 @@ def flexible_body(
         moving = FlexibleNode(n, cleaned(u).T.reshape(-1), cleaned(w).T.reshape(-1), second)
         bodies[f"{name}_{node}"] = ()
         joints[f"{name}_{node}"] = (moving, carrier, f"{name}_{node}", Pose(cleaned(at)))
-    return FlexibleBody(bodies, joints, ModalStiffness(name, part.frequency, np.broadcast_to(ratios, n), rows))
+    stiffness = ModalStiffness(
+        name, part.frequency, np.broadcast_to(ratios, n), rows, participation_limit=_participation_limit(part)
+    )
+    return FlexibleBody(bodies, joints, stiffness)
 
 
-def _damping_rows(where: str, given: Rows | None, n: int) -> Vector:
+def _participation_limit(part: Part) -> float:
+    """The factor on the momentum of all modes at which, in some motion, the modes carry all that the body has."""
+    M = part.mass_matrix
+    own = np.sqrt(np.maximum(np.diag(M)[:6], ROUNDING * np.diag(M)[:6].max()))
+    rigid, U = M[:6, :6] / own[:, None] / own, M[6:, :6] / own
+    share = np.linalg.eigvalsh(U @ np.linalg.pinv(rigid, rcond=ROUNDING, hermitian=True) @ U.T)[-1]
+    return float(max(1.0, 1e6 if share < 1e-12 else share**-0.5))
+
+
+def _damping_rows(where: str, given: Rows | np.ndarray | None, n: int) -> Vector:
     """The damping between n modes, row by row; one zero for none."""
     if given is None:
         return (0.0,)
