@@ -138,5 +138,5 @@ def test_the_most_that_a_body_can_have_is_accepted():
 def test_parts_in_single_precision_are_accepted():
     M, K, x = truss()
     for part in (a_beam(), lumped()[0], mbs.Part.from_matrices(M, K, x, attachments={}, frame=[0, 1, 2, 3], modes=40)):
-        single: dict[str, Any] = {k: y if k == "nodes" else np.float32(y) for k, y in vars(part).items()}
+        single: dict[str, Any] = {k: y if k in ("nodes", "recovery") else np.float32(y) for k, y in vars(part).items()}
         mbs.Part(**single)

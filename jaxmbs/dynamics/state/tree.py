@@ -177,7 +177,7 @@ class Tree(Forest):
         fixed = before @ self.values.pose(*(f"{x.name}.parent_pose" for x in links))
         value = self.values.several
         mass, com, inertia = (value([f"{x.body}.{n}" for x in links]) for n in ("mass", "com", "inertia"))
-        numbers = {n: value([f"{x.name}.{n}" for x in links]) for n in block.joint.numbers}
+        numbers = {n: value([f"{x.name}.{n}" for x in links]) for n in block.joint.needed}
         # a node has no degrees of freedom of its own
         armature = ZERO if block.joint.follows else value([f"{x.name}.armature" for x in links])
         return Link(fixed, RigidInertia.at_com(mass, com, inertia).to_parent(body_in_link), numbers, armature)
