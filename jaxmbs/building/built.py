@@ -45,7 +45,7 @@ def built(
     parameters = tuple(
         Parameter(name, d.kind, d.unit, (None,) * len(c), True)
         if d.is_state or name in set_by_controllers
-        else Parameter(name, d.kind, d.unit, pattern_of(d.kind, c))
+        else Parameter(name, d.kind, d.unit, pattern_of(d.kind, c, d.neutral))
         for name, (d, c) in every.items()
     )
     free = [v for p in parameters for v, pinned in zip(every[p.name][1], p.pattern, strict=True) if pinned is None]

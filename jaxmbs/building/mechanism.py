@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -41,6 +42,24 @@ from jaxmbs.model.structure import (
 from jaxmbs.model.visuals import Visual, visuals_of
 
 E = TypeVar("E", bound=Element)
+P = ParamSpec("P")
+
+
+def _whole(add: Callable[Concatenate[Mechanism, P], None]) -> Callable[Concatenate[Mechanism, P], None]:
+    """Let what is refused leave nothing behind, so that it can be added again, corrected."""
+
+    @functools.wraps(add)
+    def added(mech: Mechanism, *args: P.args, **kwargs: P.kwargs) -> None:
+        kept = [(held, len(held)) for held in (*vars(mech._parts).values(), mech._numbers)]
+        try:
+            add(mech, *args, **kwargs)
+        except BaseException:
+            for held, count in kept:
+                while len(held) > count:
+                    held.popitem()  # the last one added
+            raise
+
+    return added
 
 
 class Mechanism:
@@ -69,6 +88,7 @@ class Mechanism:
         self._visuals: list[Visual] = []
         self._take(Surroundings(gravity))
 
+    @_whole
     def add_body(
         self, name: str, mass: Number = Body.mass, com: Vector = Body.com, inertia: Vector | Rows = Body.inertia
     ) -> None:
@@ -81,6 +101,7 @@ class Mechanism:
         self._new(name, self._parts.bodies, "body")
         self._parts.bodies[name] = self._take(Body(mass, com, inertia), "body", name)
 
+    @_whole
     def add_joint(
         self,
         name: str,
@@ -119,6 +140,7 @@ class Mechanism:
         at = Hinge(parent, child, parent_pose, child_pose, releasable, armature)
         self._parts.joints[name] = Placed(self._take(joint, "joint", name), self._take(at, "joint", name), hinge)
 
+    @_whole
     def add_point_mass(
         self, name: str, mass: Number, parent: str = WORLD, parent_pose: Pose = Hinge.parent_pose
     ) -> None:
@@ -143,12 +165,13 @@ class Mechanism:
             pose = parent_pose if k == 0 else Hinge.parent_pose
             self.add_joint(f"{name}_{axis}", Prismatic(direction), on[k], on[k + 1], parent_pose=pose)
 
+    @_whole
     def add_flexible_body(
         self,
         name: str,
         part: Part,
         damping: Number | Vector = 0.01,
-        damping_matrix: Rows | None = None,
+        damping_matrix: Rows | np.ndarray | None = None,
         order: int = 1,
     ) -> None:
         """Add a body that deforms by small amounts about its floating frame, the frame of the body `name`.
@@ -161,7 +184,8 @@ class Mechanism:
         part is a massless body "<name>_<node>" that moves with the deformed body; joints, force elements, constraints and
         shapes attach there, or to the body `name` itself, whose frame does not move relative to the undeformed body. The
         body "<name>_modes" between them is internal: nothing else is attached to it. Frequencies and damping are the
-        parameters "<name>.frequency" [Hz] and "<name>.damping".
+        parameters "<name>.frequency" [Hz] and "<name>.damping"; "<name>.participation" is a factor on the part that all
+        modes take in the motion of the body.
 
         Displacements should remain small, a tenth of the length of the body at most. Forces along a beam change its bending
         stiffness only with `Part.beam(foreshortening=True)`: without it, the stiffening of a beam that spins fast is left
@@ -182,6 +206,7 @@ class Mechanism:
             self.add_joint(joint, element, parent, child, pose)
         self.add_force(name, made.stiffness)
 
+    @_whole
     def add_force(self, name: str, element: Force, delay: Number | None = None) -> None:
         """Add a force element; its numbers become parameters "<name>.<field>". Some elements, such as Slosh, add bodies and
         joints of their own, which are named after them.
@@ -223,6 +248,7 @@ class Mechanism:
         event = Event(name, Delay(delay), (Enable(name),), None, False)
         self._parts.events[name] = replace(event, when=self._take(event.when, "force", name))
 
+    @_whole
     def set_environment(
         self, *, atmosphere: Atmosphere | None = None, wind: AirMotion | None = None, planet: Planet | None = None
     ) -> None:
@@ -249,6 +275,7 @@ class Mechanism:
             if part is not None:
                 self.add_force(role, part)
 
+    @_whole
     def close_loop(
         self,
         name: str,
@@ -274,6 +301,7 @@ class Mechanism:
         self._take(Closure(body_a, body_b, pose_a, pose_b), "loop", name)
         self._parts.loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(joint.constraints)))
 
+    @_whole
     def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
         """Add a constraint element: KnifeEdge, RollingDisc, Coupling, Holonomic, Nonholonomic or a user-defined one.
 
@@ -284,12 +312,14 @@ class Mechanism:
         require(where, element, (Constraint, FunctionConstraint), "a constraint")
         self._parts.constraints[name] = ConstraintElement(name, self._take(element, "constraint", name))
 
+    @_whole
     def add_sensor(self, name: str, sensor: Sensor) -> None:
         """Add a sensor for controllers to read, such as Imu(body); its numbers become parameters "<name>.<field>"."""
         self._new(name, self._parts.sensors, "sensor")
         require(f"sensor {name!r}", sensor, Sensor, "a sensor", "; pass one such as Encoder(joint)")
         self._parts.sensors[name] = self._take(sensor, "sensor", name)
 
+    @_whole
     def add_controller(self, name: str, controller: Controller) -> None:
         """Add a controller that samples. "<name>.offset" and "<name>.delay" become parameters, and so does its own state,
         "<name>.state", as one list of numbers."""
@@ -300,6 +330,7 @@ class Mechanism:
         if (memory := controller.memory) is not None:
             self._take(memory, "controller", name)
 
+    @_whole
     def add_event(
         self,
         name: str,

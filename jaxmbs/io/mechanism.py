@@ -115,6 +115,11 @@ class BeamTable(Table):
     stations: dict[str, Number] | None = stated(
         "table of numbers", "names of further nodes, and their places: 0 at the root, 1 at the tip", default=None
     )
+    sections: dict[Name, Number] | None = stated(
+        "table of numbers",
+        "names of sections, whose torque and bending moments are recovered, and their places",
+        default=None,
+    )
 
     def build(self) -> Part:
         return Part.beam(**{name: getattr(self, name) for name in type(self).model_fields})

@@ -220,7 +220,7 @@ def refused(kind: Kind, x: Array) -> Array:
 
 def checked(kind: Kind, value: Any, where: str) -> np.ndarray:
     """One value of plain numbers as an array, in the form in which it was given. Raises ModelError with the remedy."""
-    x, rule = _as_numbers(value, where), RULES[kind]
+    x, rule = as_numbers(value, where), RULES[kind]
     if not rule.fits(x.shape):
         raise ModelError(f"{where}: {value!r} has shape {x.shape}; pass {rule.said}")
     if not np.all(np.isfinite(x)):
@@ -232,7 +232,7 @@ def checked(kind: Kind, value: Any, where: str) -> np.ndarray:
 
 def checked_rows(kind: Kind, value: Any, where: str) -> None:
     """Check a batch (B, *form). Raises ModelError that names the first instance that is refused."""
-    x = _as_numbers(value, where)
+    x = as_numbers(value, where)
     rows = np.flatnonzero(_refused_rows(kind, x))
     if rows.size:
         row, many = int(rows[0]), f" (and {rows.size - 1} more)" if rows.size > 1 else ""
@@ -247,8 +247,11 @@ def _refused_rows(kind: Kind, x: np.ndarray) -> np.ndarray:
     return refused(kind, x)
 
 
-def _as_numbers(value: Any, where: str) -> np.ndarray:
+def as_numbers(value: Any, where: str) -> np.ndarray:
+    """An array of real numbers. Raises ModelError for all else."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError
         x = np.asarray(value, float)
         if isinstance(value, (int, float, np.ndarray)) or np.asarray(value).dtype.kind not in "SU":
             return x

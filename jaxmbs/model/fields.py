@@ -27,7 +27,8 @@ STATES = (Kind.NUMBER, Kind.NOT_NEGATIVE, Kind.POSITIVE, Kind.VECTOR, Kind.NOT_N
 @dataclass(frozen=True)
 class Declared:
     """One declared field. of: class of its parts; choices: the words of a CHOICE; default: MISSING if there is none;
-    is_state: whether it changes during a run; its value is then the one at the start."""
+    is_state: whether it changes during a run; its value is then the one at the start. neutral: a value, other than zero, at
+    which the number is part of the structure and costs nothing, such as the 1 of a factor."""
 
     name: str
     kind: Kind
@@ -37,6 +38,7 @@ class Declared:
     of: type | None
     choices: tuple[str, ...]
     is_state: bool = False
+    neutral: float | None = None
 
     @property
     def key(self) -> str:
@@ -57,9 +59,14 @@ def field(
     of: type | None = None,
     choices: tuple[str, ...] = (),
     kw_only: bool = False,
+    neutral: float | None = None,
 ) -> Any:
-    """Declare a field of an element: what it holds, its SI unit ("" for none), a line of documentation, its default."""
-    said = {"kind": kind, "unit": unit, "doc": doc, "of": of, "choices": choices}
+    """Declare a field of an element: what it holds, its SI unit ("" for none), a line of documentation, its default.
+
+    neutral: a value, other than zero, at which a number costs nothing, such as the 1 of a factor; as with zero, the programs
+    of a model that has it do not contain the number.
+    """
+    said = {"kind": kind, "unit": unit, "doc": doc, "of": of, "choices": choices, "neutral": neutral}
     return dataclasses.field(default=default, kw_only=kw_only, metadata={"declared": said})
 
 

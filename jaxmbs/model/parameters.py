@@ -1,7 +1,8 @@
 """Parameters: a static pattern of components that are pinned to 0 or ±1, and a flat vector of all other components.
 
 A pinned zero costs nothing in a compiled program and has no leaf to differentiate; a component that is not pinned is a
-number like any other. ±1 are pinned only in directions and rotations; a mass of exactly 1 kg is not structural.
+number like any other. ±1 are pinned only in directions and rotations, and in factors whose field says so; a mass of exactly
+1 kg is not structural.
 """
 
 from __future__ import annotations
@@ -73,14 +74,17 @@ def traced_components(kind: Kind, value: Any, where: str) -> tuple[Scalar, ...]:
     return RULES[kind].parts(x)
 
 
-def pattern_of(kind: Kind, components: Sequence[float]) -> tuple[float | None, ...]:
-    """The pinned value of each component (0, or ±1 in directions and rotations), None if it is not structural."""
+def pattern_of(kind: Kind, components: Sequence[float], neutral: float | None = None) -> tuple[float | None, ...]:
+    """The pinned value of each component (0, ±1 in directions and rotations, or the neutral value of its field), None if it
+    is not structural."""
 
     def pinned(c: float) -> float | None:
         if c == 0:
             return 0
         if kind in _DIRECTIONS and c in (1, -1):
             return int(c)
+        if c == neutral:
+            return neutral
         return None
 
     return tuple(pinned(c) for c in components)

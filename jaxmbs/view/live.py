@@ -15,6 +15,7 @@ from jaxmbs.dynamics import body_poses, integrate
 from jaxmbs.errors import ModelError
 from jaxmbs.model import Model, get
 from jaxmbs.model.given import Coordinates
+from jaxmbs.view.deformed import enlarged, said
 from jaxmbs.view.shapes import scene_of
 
 if TYPE_CHECKING:
@@ -30,16 +31,18 @@ def view(
     parameters: Mapping[str, tuple[float, float]] | None = None,
     motion: Solution | None = None,
     port: int = 8080,
+    deformation_scale: float = 1.0,
 ) -> Viewer:
     """Show a mechanism in the browser, with sliders for its joints; returns a `Viewer`, which serves until stopped.
 
     q (nq,): initial configuration (None: the neutral one); parameters: {name: (low, high)} of the parameters that get
     sliders, one for each component; motion: one instance, which gets a slider for its time; port: of the page at
-    http://localhost:PORT (or the next available one, which is printed). A joint with more coordinates than
-    rates (quaternions) has a slider for each component of v, which rotates or shifts it from its place in q. Loops and
-    constraints remain satisfied: the moved joint keeps its coordinates, the others follow, and a message reports if
-    that is impossible. Needs viser (`pip install 'jaxmbs[view]'`). Raises ModelError without it, for a wrong shape, an
-    unknown parameter and a batch.
+    http://localhost:PORT (or the next available one, which is printed); deformation_scale: factor of the modal coordinates
+    of flexible bodies in the picture, which the page states; sliders have the coordinates as they are. A joint with more
+    coordinates than rates (quaternions) has a slider for each component of v, which rotates or shifts it from its place in
+    q. Loops and constraints remain satisfied: the moved joint keeps its coordinates, the others follow, and a message
+    reports if that is impossible. Needs viser (`pip install 'jaxmbs[view]'`). Raises ModelError without it, for a wrong
+    shape, an unknown parameter, a batch, and a scale that is negative or not finite.
 
     >>> viewer = mbs.view(mbs.library.four_bar().build(), parameters={"crank.mass": (0.1, 2.0)})  # doctest: +SKIP
     >>> viewer.stop()  # doctest: +SKIP
@@ -49,6 +52,7 @@ def view(
     start = np.asarray(model.neutral() if q is None else q, float)
     if start.shape != (model.nq,):
         raise ModelError(f"view: q has shape {start.shape}; needs ({model.nq},)")
+    said(model, deformation_scale, "view")  # refuses a scale that is none
     try:
         import viser  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError as error:
@@ -56,14 +60,15 @@ def view(
     limits = dict(parameters or {})
     values = {name: np.asarray(get(model, name), float) for name in limits}
     server = viser.ViserServer(host="localhost", port=port, verbose=False)
-    return Viewer(server, model, start, limits, values, motion)
+    return Viewer(server, model, start, limits, values, motion, deformation_scale)
 
 
 class Viewer:
     """The page that `view` shows: q (nq,) and model are the state set by the sliders. Only `view` creates it.
 
     server: of viser; start (nq,): initial configuration; limits, values: ranges and values of the parameters that have
-    sliders; motion: the motion that has a slider for its time, or None.
+    sliders; motion: the motion that has a slider for its time, or None; deformation_scale: factor of modal coordinates in
+    the picture.
 
     >>> viewer = mbs.view(mbs.library.double_pendulum().build())  # doctest: +SKIP
     >>> viewer.q, viewer.model  # doctest: +SKIP
@@ -72,7 +77,17 @@ class Viewer:
     model: Model
     q: np.ndarray
 
-    def __init__(self, server: Any, model: Model, start: np.ndarray, limits: Any, values: Any, motion: Any):
+    def __init__(
+        self,
+        server: Any,
+        model: Model,
+        start: np.ndarray,
+        limits: Any,
+        values: Any,
+        motion: Any,
+        deformation_scale: float = 1.0,
+    ):
+        self._scale, self._title = deformation_scale, f"{model.name}{said(model, deformation_scale, 'view')}"
         self.model, self.q, self._server, self._values, self._motion = model, start, server, values, motion
         self._busy = threading.RLock()  # sliders report their moves in threads of the server
         self._following = False  # True while the program sets the sliders, whose callbacks then do nothing
@@ -98,7 +113,7 @@ class Viewer:
         if motion is not None:
             ends = (float(motion.t[0]), float(motion.t[-1]))
             self._slide(gui, "t [s]", ends, ends[0], self._scrub)
-        self._said = gui.add_markdown(model.name)
+        self._said = gui.add_markdown(self._title)
         self._build()
         self._place()
 
@@ -159,7 +174,7 @@ class Viewer:
 
         q, _, status, _ = assemble(self.model, self.q, fixed=[held] if held else [])
         found = Status(int(status))
-        self._said.content = f"{self.model.name}: {found.message}"
+        self._said.content = f"{self._title}: {found.message}"
         if found is not Status.UNREACHABLE:
             self.q = np.asarray(q, float)
             self._follow()
@@ -198,9 +213,10 @@ class Viewer:
     def _place(self) -> None:
         from scipy.spatial.transform import Rotation
 
-        poses = body_poses(self.model, jnp.asarray(self.q))
+        shown = enlarged(self.model, self.q, self._scale)
+        poses = body_poses(self.model, jnp.asarray(shown))
         turned = Rotation.from_matrix(np.asarray(poses.rotation, float)).as_quat(scalar_first=True)
         for frame, p, w in zip(self._frames, np.asarray(poses.position, float), turned, strict=True):
             frame.position, frame.wxyz = p, w
         for bend in self._bent:
-            bend(self.q)
+            bend(shown)

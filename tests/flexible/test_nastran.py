@@ -75,6 +75,32 @@ def test_units_names_and_what_is_refused(tmp_path):
         part("reduced_bset_notall6")
 
 
+def test_rows_of_output_transformation_matrices():
+    """The first rows of mug1 are those of the boundary grids, in the axes of each; forces of equal energies, 1 J."""
+    length, mass = 0.0254, 175.127
+    at = [6 * k + c for k in range(4) for c in range(3)]
+    given = {"moved": ("mug1", at, "m"), "turned": ("mug1", [k + 3 for k in at], ""), "pull": ("mef1", [1, 0], "N")}
+    given |= {"torque": ("MEF1", None, "N m"), "stress": ("mef1", None, "Pa")}
+    metric, own = part("outboard", recovery=given, length=length, mass=mass), part("outboard", recovery=given)
+    for name, shapes in (("moved", metric.displacements), ("turned", metric.rotations)):
+        found, size = metric.recovery[name][0].reshape(shapes.shape), np.linalg.norm(shapes, axis=1)
+        assert relative(np.linalg.norm(found, axis=1) / size.max(), size / size.max()) < 1e-9
+    units = {"pull": mass * length, "torque": mass * length**2, "stress": mass / length}  # of the file, in SI
+    for name, unit in units.items():
+        scale = np.abs(own.recovery[name][0]).max()
+        same = metric.recovery[name][0] * length * mass**0.5 / unit  # per coordinate in the unit of the file
+        assert relative(same / scale, own.recovery[name][0] / scale) < 1e-9
+    assert relative(own.recovery["pull"][0], own.recovery["torque"][0][[1, 0]]) < 1e-12
+    for rows, says in (
+        (("mes1", None, "Pa"), r"has no matrix 'mes1' with 46 columns; those of its .op4 file are kxx"),
+        (("mef1", [24], "N"), r"'mef1' has rows 0 to 23, not \[24\]"),
+        (("mef1", None, "psi"), "unit 'psi'; choose from 'Pa', 'N'"),
+        (("mef1", "N"), "pass .matrix, rows, unit."),
+    ):
+        with pytest.raises(mbs.ModelError, match=says):
+            part("outboard", recovery={"wrong": rows})
+
+
 def test_matrices_in_punch_files(tmp_path):
     """Written by pyYeti with ten digits, the rows of the stiffness in another order."""
     nastran = pyyeti.nastran

@@ -183,7 +183,9 @@ def test_a_part_in_a_file_stays_the_same(tmp_path):
     np.save(tmp_path / "one.npy", np.ones(3))
     with pytest.raises(mbs.ModelError, match="it is a single array; pass a file written by"):
         mbs.Part.load(tmp_path / "one.npy")
-    np.savez(tmp_path / "bad.npz", **{**vars(part), "nodes": np.array("hand")})
+    with np.load(tmp_path / "part.npz") as file:
+        arrays = dict(file)
+    np.savez(tmp_path / "bad.npz", **{**arrays, "nodes": np.array("hand")})
     with pytest.raises(mbs.ModelError, match=r"bad.npz': nodes is no list of names"):
         mbs.Part.load(tmp_path / "bad.npz")
 
@@ -282,7 +284,17 @@ def test_numbers_of_no_body_are_refused(change, says):
     [
         ({"damping": [0.1, 0.1]}, "damping is .* or one for each of 3 modes"),
         ({"damping": -0.1}, "damping is -0.1; pass one number of zero or more"),
+        ({"damping": np.inf}, "damping is inf; pass one number of zero or more"),
+        ({"damping": [0.1, np.nan, 0.1]}, "damping is .*nan.*; pass one number of zero or more"),
+        ({"damping": "a"}, "'boom': damping: 'a' is not a number or an array of numbers"),
+        ({"damping": "0.1"}, "'boom': damping: '0.1' is not a number"),
+        ({"damping": np.ones(3) * 1j}, "'boom': damping: .* is not a number"),
+        ({"damping": None}, "damping"),
         ({"damping_matrix": -np.eye(3)}, "the eigenvalue -1 1/s and would supply energy"),
+        ({"damping_matrix": np.nan * np.eye(3)}, "damping_matrix has numbers that are not finite"),
+        ({"damping_matrix": 1j * np.eye(3)}, "(?s)'boom': damping_matrix: .* is not a number"),
+        ({"damping_matrix": [[1.0], [0.0, 1.0]]}, "'boom': damping_matrix: .* is not a number"),
+        ({"damping_matrix": np.eye(2)}, r"damping_matrix has shape \(2, 2\); pass \(3, 3\)"),
         ({"order": 3}, "order is 3; pass 1 or 2"),
     ],
 )
@@ -291,6 +303,19 @@ def test_a_refused_body_adds_nothing(given, says):
     with pytest.raises(mbs.ModelError, match=says):
         mech.add_flexible_body("boom", part, **given)
     mech.add_flexible_body("boom", part)
+
+
+def test_a_body_whose_node_has_the_name_of_another_adds_nothing():
+    """The frame and the modes come before the nodes."""
+    mech, part = mbs.Mechanism("boom"), lumped()[0]
+    mech.add_body("boom_elbow", 1.0, inertia=(1, 1, 1))
+    with pytest.raises(mbs.ModelError, match="body 'boom_elbow' was added twice"):
+        mech.add_flexible_body("boom", part)
+    mech.add_body("boom", 1.0, inertia=(1, 1, 1))
+    mech.add_body("boom_modes", 1.0, inertia=(1, 1, 1))
+    for name in ("boom_elbow", "boom", "boom_modes"):
+        mech.add_joint(name, mbs.Free(), "world", name)
+    assert "boom.frequency" not in mech.build().parameter_names
 
 
 def test_rigid_interfaces_of_solids():

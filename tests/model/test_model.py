@@ -169,6 +169,25 @@ def test_a_body_without_mass_behind_a_joint_of_functions_may_carry_one_that_has_
     assert mech.build().nv == 4
 
 
+@pytest.mark.parametrize(
+    ("add", "wrong", "right"),
+    [
+        (lambda m, com: m.add_body("arm", 1.0, com=com), (0, 0), (0, 0, 1)),
+        (lambda m, joint: m.add_joint("wrist", joint, "bob", "arm", armature=0.1), mbs.Revolute((0, 0, 2)), mbs.Revolute()),
+        (lambda m, a: m.add_joint("wrist", mbs.Helical(pitch=0.1), "bob", "arm", armature=a), -1.0, 1.0),
+        (lambda m, x: m.add_force("coil", mbs.Damper("hinge", x)), np.ones(()) * 1j, 1.0),
+        (lambda m, x: m.add_force("tank", mbs.Slosh("bob", height=1.0, damping=x)), -1.0, 0.1),
+        (lambda m, x: m.add_event("rest", mbs.JointReaches("hinge", 0.5), mbs.Lock("hinge", x)), "a", 0.5),
+        (lambda m, x: m.add_event("go", mbs.Time(1.0), mbs.Lock("hinge"), armed_from=x), "a", 0.5),
+    ],
+)  # fmt: skip
+def test_what_is_refused_leaves_nothing_behind(add, wrong, right):
+    mech = pendulum()
+    with pytest.raises(mbs.ModelError):
+        add(mech, wrong)
+    add(mech, right)
+
+
 def test_error_is_a_value_error():
     assert issubclass(mbs.ModelError, ValueError)
 

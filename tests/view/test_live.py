@@ -67,6 +67,24 @@ def test_bodies_that_float_turn_from_where_they_are(show):
     assert abs(viewer.q[6]) == pytest.approx(1, abs=1e-3)
 
 
+def test_deformations_are_enlarged(show):
+    """In the picture alone: sliders and the state have them as they are."""
+    part = mbs.Part.beam(2.0, 1.5, (40.0, 90.0), 10.0, modes=2, elements=4)
+    mech = mbs.Mechanism("boom")
+    mech.add_flexible_body("boom", part)
+    mech.add_joint("root", mbs.Revolute((0, 1, 0)), "world", "boom")
+    viewer, sliders = show(mech.build(), deformation_scale=20)
+    assert viewer._said.content == "boom, deformation \u00d7 20"
+    sliders["boom.mode[0]"].value = 0.02
+    np.testing.assert_allclose(viewer.q, [0.0, 0.02, 0.0])
+    np.testing.assert_allclose(
+        at(viewer, "boom_tip")[0], part.positions[0] + 20 * 0.02 * part.displacements[0, :, 0], atol=1e-6
+    )
+    sliders["root.angle"].value = np.pi / 2
+    assert at(viewer, "boom_tip")[0][0] == pytest.approx(20 * 0.02 * part.displacements[0, 2, 0], abs=1e-3)
+    assert np.abs(part.displacements[0, 2, 0]) > 0.1
+
+
 @pytest.mark.slow
 def test_loops_stay_closed(show):
     model = mbs.library.crank_slider().build()
@@ -84,6 +102,8 @@ def test_what_cannot_be_shown_is_said():
     model = mbs.library.double_pendulum().build()
     with pytest.raises(mbs.ModelError, match=r"view: q has shape \(3,\); needs \(2,\)"):
         mbs.view(model, [0.0, 0.0, 0.0])
+    with pytest.raises(mbs.ModelError, match="view: deformation_scale is nan; pass a number of zero or more"):
+        mbs.view(model, deformation_scale=float("nan"))
     batch = mbs.Solution(np.zeros((3, 2)), np.zeros((3, 2, 2)), *[None] * 10)
     with pytest.raises(mbs.ModelError, match="one instance"):
         mbs.view(model, motion=batch)

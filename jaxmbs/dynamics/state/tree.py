@@ -87,7 +87,7 @@ class Tree(Forest):
         self.body_in_link = BodyFrames(self, frames)
         # per block, a Link; in a rolled block its leaves are stacked over the links
         self.links = [self._link(b, B) for b, B in zip(self.blocks, frames, strict=True)]
-        self._bare = self.links
+        self._bare = self.links = self._geared()
         self.links = self._laden()
 
     def remembering(self, states: Sequence[Sequence[Scalar]]) -> Tree:
@@ -138,6 +138,19 @@ class Tree(Forest):
             return None
         return f.element.masses_on(self.values.of(f.name, f.element.numbers), self.sides.of(k))
 
+    def _geared(self) -> list[Link]:
+        """The links with the armature that force elements add."""
+        added = {
+            name: x
+            for f in self.structure.forces
+            if type(f.element).armatures is not Force.armatures
+            for name, x in f.element.armatures(self.values.of(f.name, f.element.numbers)).items()
+        }
+        if all(map(vanishes, added.values())):
+            return self.links
+        more = (self.per_block(b, [added.get(x.name, ZERO) for x in self._of(b)]) for b in self.blocks)
+        return [replace(link, armature=link.armature + x) for link, x in zip(self.links, more, strict=True)]
+
     def _laden(self) -> list[Link]:
         """The links with the mass that force elements add."""
         found = self.carried()
@@ -165,7 +178,7 @@ class Tree(Forest):
         fixed = before @ self.values.pose(*(f"{x.name}.parent_pose" for x in links))
         value = self.values.several
         mass, com, inertia = (value([f"{x.body}.{n}" for x in links]) for n in ("mass", "com", "inertia"))
-        numbers = {n: value([f"{x.name}.{n}" for x in links]) for n in block.joint.numbers}
+        numbers = {n: value([f"{x.name}.{n}" for x in links]) for n in block.joint.needed}
         # a node has no degrees of freedom of its own
         armature = ZERO if block.joint.follows else value([f"{x.name}.armature" for x in links])
         return Link(fixed, RigidInertia.at_com(mass, com, inertia).to_parent(body_in_link), numbers, armature)

@@ -24,6 +24,7 @@ def beam(
     elements: int,
     attach: Sequence[str],
     stations: Mapping[str, float] | None,
+    sections: Mapping[str, float] | None,
     free: bool,
     foreshortening: bool,
 ) -> dict[str, Any]:
@@ -40,6 +41,9 @@ def beam(
     for name, place in (stations or {}).items():
         if not 0 <= place <= 1:
             raise ModelError(f"beam: station {name!r} is at {place!r}; pass 0 (root) to 1 (tip)")
+    for name, place in (sections or {}).items():
+        if not 0 <= place < 1:
+            raise ModelError(f"beam: section {name!r} is at {place!r}; pass 0 (root) to less than 1 (tip)")
     x = np.zeros((elements + 1, 3))
     x[:, 0] = np.linspace(0, length, elements + 1) - (length / 2 if free else 0.0)
     M, K = assembled(elements, length / elements, mass / length, EI, torsion, EA, r[0] ** 2 + r[1] ** 2)
@@ -52,8 +56,24 @@ def beam(
         M, K, x, attachments={name: places[name] for name in attach},
         stations={name: round(place * elements) for name, place in (stations or {}).items()}, frame=None if free else 0,
         modes=min(2 * max(modes, 1) + 6, 6 * (elements - 1)),
+        recovery=_section_loads(
+            assembled(1, length / elements, mass / length, EI, torsion, EA, 1.0)[1].toarray(), elements, sections or {}
+        ),
         further=further if foreshortening else None,
     )  # fmt: skip
+
+
+def _section_loads(K: np.ndarray, elements: int, sections: Mapping[str, float]) -> dict[str, Any]:
+    """Rows of the torque and the bending moments that the element beyond each section exerts on it; K (12, 12): of one
+    element."""
+    found: dict[str, Any] = {}
+    for section, place in sections.items():
+        e = min(round(place * elements), elements - 1)
+        for k, name in enumerate(("torque", "moment_y", "moment_z")):
+            row = np.zeros((1, 6 * (elements + 1)))
+            row[0, 6 * e : 6 * e + 12] = -K[3 + k]
+            found[f"{section}_{name}"] = (row, "N m")
+    return found
 
 
 def foreshortened(

@@ -45,4 +45,6 @@ def shape_integrals(part: Any, order: int) -> dict[str, Any]:
         "coupling": coupling if len(coupling) else (0.0,),
         "inertia_curvature": curvature if order == 2 else (0.0,),
         "moment_curvature": moments if np.any(moments) else (0.0,),
+        "recovery": {name: rows.reshape(-1) for name, (rows, _) in part.recovery.items()},
+        "recovery_units": ",".join(unit for _, unit in part.recovery.values()),
     }

@@ -14,6 +14,7 @@ import scipy.linalg
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.flexible_bodies.beams import positive
 from jaxmbs.model.flexible_bodies.checks import LOOSE, check_resisted, check_rigid, symmetric
+from jaxmbs.model.flexible_bodies.recovery import Recovery, named
 from jaxmbs.model.flexible_bodies.reduction import nodes_of, rigid_integrals
 
 NAMES = {"mass": re.compile("mxx|m?maa"), "stiffness": re.compile("kxx|m?kaa")}  # or their beginnings; M: in .op2 files
@@ -27,6 +28,7 @@ def superelement(
     names: Mapping[str, int] | None,
     length: float,
     mass: float,
+    recovery: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """The fields of a part with all modes: see `Part.from_nastran`."""
     positive("from_nastran", length=length, mass=mass)
@@ -83,7 +85,37 @@ def superelement(
         "inertia_change": np.zeros((n, 3, 3)),
         "coupling": np.zeros((n, n, 3)),
         "inertia_curvature": np.zeros((n, n, 3, 3)),
+        "recovery": _recovered(nastran, Path(matrices), recovery, shapes, length, mass),
     }
+
+
+def _recovered(
+    nastran: Any, path: Path, given: Mapping[str, Any] | None, shapes: np.ndarray, length: float, mass: float
+) -> Recovery:
+    """Rows of output transformation matrices, for the modes and in SI. Displacements per modal coordinate are in 1/sqrt of
+    the unit of mass, and the unit of force is mass length/s²."""
+    units = {"Pa": 1 / length**2, "N": 1.0, "N m": length, "m": 1 / mass, "": 1 / (mass * length)}
+    read = nastran.op4.read(str(path)) if given and path.suffix.lower() == ".op4" else {}
+    found: Recovery = {}
+    for name, (matrix, rows, unit) in named(given or {}, 3, "(matrix, rows, unit)"):
+        whole = np.atleast_2d(read.get(str(matrix).lower(), np.zeros((0, 0))))
+        if whole.shape[1] != len(shapes):
+            fit = [f"{key} {x.shape}" for key, x in read.items() if np.ndim(x) == 2 and x.shape[1] == len(shapes)]
+            raise ModelError(
+                f"from_nastran: recovery {name!r}: {str(path)!r} has no matrix {matrix!r} with {len(shapes)} columns; those "
+                f"of its .op4 file are {', '.join(fit) or 'none'}"
+            )
+        at = range(len(whole)) if rows is None else list(rows)
+        if not all(isinstance(k, int) and 0 <= k < len(whole) for k in at):
+            raise ModelError(
+                f"from_nastran: recovery {name!r}: {matrix!r} has rows 0 to {len(whole) - 1}, not {rows!r}"
+            )
+        if unit not in units:
+            raise ModelError(
+                f"from_nastran: recovery {name!r}: unit {unit!r}; choose from {', '.join(map(repr, units))}"
+            )
+        found[name] = (whole[at] @ shapes * mass**0.5 * units[unit], unit)
+    return found
 
 
 def _matrices(nastran: Any, path: Path, table: Any) -> dict[str, np.ndarray]:

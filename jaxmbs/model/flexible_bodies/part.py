@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.flexible_bodies import recovery as recoveries
+from jaxmbs.model.flexible_bodies.bounds import check_integrals
 from jaxmbs.model.flexible_bodies.integrals import ROUNDING, skew
 
 # Constructors import what they compute with when they are called: SciPy takes as long to import as all of the package.
@@ -29,10 +31,13 @@ class Part:
     and rotations (N, 3, n): those of each node, for each mode. Parts whose displacements are also of second order have
     moment_curvature (n, n, 3), the second derivatives of mass times com, and shortening (N, 3, n, n), those of the
     displacement of each node; else zeros, which an empty array means, too. All in the axes of the floating frame.
+    recovery: {name: (rows (m, n), SI unit)}, what follows from the modal coordinates, such as stresses; the output
+    `ModalRecovery` names it.
 
     `beam`, `plate`, `from_matrices` and `from_nastran` make parts; `save` and `load` keep them in files.
 
-    Raises ModelError for numbers whose shapes do not fit together, that are not finite, or that no body can have.
+    Raises ModelError for numbers whose shapes do not fit together, that are not finite, or that no body can have, as most
+    in mixed units. Warns of nodes that are farther from the body, or nearer its centre, than its inertia lets one expect.
 
     >>> part = mbs.Part.beam(length=2.0, mass=1.5, bending=(40.0, 90.0), torsion=10.0, modes=4)
     >>> part.nodes, part.frequency.round(3).tolist()
@@ -54,6 +59,7 @@ class Part:
     rotations: np.ndarray = field(default_factory=lambda: np.zeros((0, 3, 0)))
     moment_curvature: np.ndarray = field(default_factory=lambda: np.zeros(0))
     shortening: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    recovery: Mapping[str, tuple[np.ndarray, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.nodes, str) or not all(isinstance(name, str) and name for name in self.nodes):
@@ -63,6 +69,7 @@ class Part:
             raise ModelError(f"flexible part: nodes {self.nodes}; give them different names, none of them 'modes'")
         for name, shape in _shapes(np.size(self.frequency), len(self.nodes)).items():
             object.__setattr__(self, name, _checked(name, getattr(self, name), shape))
+        object.__setattr__(self, "recovery", recoveries.checked(self.recovery, self.modes))
         if (self.frequency < 0).any():
             raise ModelError("flexible part: a frequency is negative; pass frequencies of zero or more")
         if not self.mass > 0:
@@ -86,6 +93,7 @@ class Part:
                 f"flexible part: the mass matrix of the frame and the modes is not positive (least eigenvalue {low:.3g}); "
                 "the modes carry more momentum than the body's mass and inertia allow: check units and shape integrals"
             )
+        check_integrals(self)
 
     @classmethod
     def beam(
@@ -101,6 +109,7 @@ class Part:
         elements: int = 20,
         attach: Sequence[str] = ("tip",),
         stations: Mapping[str, float] | None = None,
+        sections: Mapping[str, float] | None = None,
         free: bool = False,
         foreshortening: bool = False,
     ) -> Part:
@@ -112,9 +121,12 @@ class Part:
         None: 1 % of the length. modes: the number kept, those of lowest frequency. elements: finite elements (cubic in
         bending); attach: the nodes that other elements may be attached to, of "root" and "tip"; stations: {name: place} of
         further nodes, which move with the beam, for shapes, outputs and light things; place: 0 at the root, 1 at the tip,
-        rounded to a node of the finite elements. free: the modes are those of the free beam instead, and the floating frame
-        is at its centre. foreshortening: a bent beam becomes shorter, in the second order, so that forces along it change
-        its stiffness against bending: tension stiffens it, as in a beam that spins; such a body needs order=2.
+        rounded to a node of the finite elements. sections: {name: place} of cross-sections, 0 to less than 1, whose torque
+        and bending moments [N m] are the recoveries "<name>_torque", "<name>_moment_y" and "<name>_moment_z": what the beam
+        beyond exerts on the section, along the axes of the floating frame. free: the modes are those of the free beam
+        instead, and the floating frame is at its centre. foreshortening: a bent beam becomes shorter, in the second order,
+        so that forces along it change its stiffness against bending: tension stiffens it, as in a beam that spins; such a
+        body needs order=2.
 
         Raises ModelError for numbers that are not positive, and names that are not nodes.
 
@@ -127,7 +139,7 @@ class Part:
 
         return cls(**beam(
             length, mass, bending, torsion, tension=tension, gyration=gyration, modes=modes, elements=elements,
-            attach=attach, stations=stations, free=free, foreshortening=foreshortening,
+            attach=attach, stations=stations, sections=sections, free=free, foreshortening=foreshortening,
         ))._lowest(modes)  # fmt: skip
 
     @classmethod
@@ -182,6 +194,7 @@ class Part:
         stations: Mapping[str, int | Sequence[int]] | None = None,
         frame: int | Sequence[int] | None = None,
         modes: int = 10,
+        recovery: Mapping[str, tuple[Any, str]] | None = None,
     ) -> Part:
         """The part of a finite-element model: constraint modes of its attachments and fixed-interface modes
         (Craig-Bampton), combined into modes of the whole body.
@@ -194,7 +207,8 @@ class Part:
         list of nodes gives their mean motion. frame: the node, or rigid plate of nodes, that is fixed in the floating frame,
         whose origin is there; None: no node is fixed, the modes are those of the free body and the origin is that of the
         positions. modes: how many fixed-interface modes to use; the part has these and six for each attachment (without a
-        frame, less the six motions of the rigid body).
+        frame, less the six motions of the rigid body). recovery: {name: (rows, unit)}, rows (m, 6 N) or (m, 3 N) that give
+        stresses and the like [SI] from the displacements of all nodes.
 
         Frequencies and shapes are those of the model with all elements removed from the attachments; static loads there are
         represented exactly. inertia_change, coupling and inertia_curvature take each node's share of a mode's momentum to
@@ -208,7 +222,8 @@ class Part:
         from jaxmbs.model.flexible_bodies.reduction import reduced
 
         return cls(**reduced(
-            mass, stiffness, positions, attachments=attachments, stations=stations, frame=frame, modes=modes
+            mass, stiffness, positions, attachments=attachments, stations=stations, frame=frame, modes=modes,
+            recovery=recovery,
         ))  # fmt: skip
 
     @classmethod
@@ -222,6 +237,7 @@ class Part:
         modes: int | None = None,
         length: float = 1.0,
         mass: float = 1.0,
+        recovery: Mapping[str, tuple[str, Sequence[int] | None, str]] | None = None,
     ) -> Part:
         """The part of an external superelement (EXTSEOUT): assembly, its .asm file with the boundary grids; matrices, its
         .op4 file with MXX and KXX or MAA and KAA, or the .pch or .op2 file with MAAX and KAAX (DMIGPCH, DMIGOP2). Needs
@@ -231,7 +247,9 @@ class Part:
         coordinate system. names: {name: grid} of the nodes, None for all boundary grids, named by their numbers. modes: the
         number of modes kept, those of lowest frequency; None for all. length [m], mass [kg]: of a unit of the model, such
         as 0.0254 and 0.45359 for inches and pounds; forces are in the unit that follows from these and seconds, so that
-        models with 386.1 as PARAM,WTMASS need mass = 175.127 (a pound-force times second² per inch).
+        models with 386.1 as PARAM,WTMASS need mass = 175.127 (a pound-force times second² per inch). recovery: {name:
+        (matrix of the .op4 file, its rows, unit)}: rows, counted from 0 (None: all), of an output transformation matrix such
+        as "mes1", of stresses, or "mef1", of element forces; unit: "Pa", "N", "N m", "m", or "" for strains and rotations.
 
         The matrices of a superelement do not say how its inertia changes as it deforms: the forces on the modes from a
         steady rotation, and those between modes in a body that rotates, are left out, and so is the stiffening by tension of
@@ -242,7 +260,9 @@ class Part:
         """
         from jaxmbs.model.flexible_bodies.nastran import superelement
 
-        whole = cls(**superelement(assembly, matrices, frame=frame, names=names, length=length, mass=mass))
+        whole = cls(**superelement(
+            assembly, matrices, frame=frame, names=names, length=length, mass=mass, recovery=recovery
+        ))  # fmt: skip
         return whole if modes is None else whole._lowest(modes)
 
     @property
@@ -279,7 +299,7 @@ class Part:
             inertia_change=self.inertia_change[k], coupling=self.coupling[k, k],
             inertia_curvature=self.inertia_curvature[k, k], displacements=self.displacements[..., k],
             rotations=self.rotations[..., k], moment_curvature=self.moment_curvature[k, k],
-            shortening=self.shortening[..., k, k],
+            shortening=self.shortening[..., k, k], recovery=recoveries.kept(dict(self.recovery), modes),
         )  # fmt: skip
 
     def _lowest(self, modes: int) -> Part:
@@ -289,8 +309,10 @@ class Part:
         return self.keep(min(modes, self.modes))
 
     def save(self, path: Any) -> None:
-        """Write the part to the file `path` (.npz), one array for each field. `load` reads it."""
-        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        """Write the part to the file `path` (.npz), one array for each field; of `recovery` names, units, numbers of
+        rows, and all rows (m, n). `load` reads it."""
+        arrays: dict[str, Any] = recoveries.packed(dict(self.recovery), self.modes)
+        arrays |= {f.name: np.asarray(getattr(self, f.name)) for f in fields(self) if f.name != "recovery"}
         np.savez_compressed(path, **arrays)
 
     @classmethod
@@ -307,7 +329,7 @@ class Part:
     @classmethod
     def read(cls, content: bytes, name: str) -> Part:
         """The part in the content of a file; name: that of the file, for messages. Raises ModelError as `load` does."""
-        names = [f.name for f in fields(cls)]
+        names = [f.name for f in fields(cls) if f.name != "recovery"]
         try:
             file = np.load(io.BytesIO(content), allow_pickle=False)
             if not isinstance(file, np.lib.npyio.NpzFile):
@@ -315,7 +337,7 @@ class Part:
             with file:
                 if lacking := [n for n in names if n not in file and n not in SECOND]:
                     raise ModelError(f"flexible part {name!r}: the file has no {', '.join(lacking)}")
-                found: dict[str, Any] = {n: file[n] for n in names if n in file}
+                found: dict[str, Any] = {n: file[n] for n in names if n in file} | recoveries.unpacked(file)
         except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
             raise ModelError(f"flexible part {name!r}: {error}; pass a file written by Part.save") from None
         if found["nodes"].ndim != 1:

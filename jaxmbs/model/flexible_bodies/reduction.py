@@ -14,6 +14,7 @@ import scipy.sparse.linalg
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.flexible_bodies.checks import RIGID, check_resisted, check_rigid, symmetric, warn_if_wide
+from jaxmbs.model.flexible_bodies.recovery import of_displacements
 
 Array = np.ndarray
 Nodes = int | Sequence[int]
@@ -40,6 +41,7 @@ def reduced(
     stations: Mapping[str, Nodes] | None,
     frame: Nodes | None,
     modes: int,
+    recovery: Mapping[str, Any] | None = None,
     further: Callable[[Array, Mapping[str, Any]], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The fields of a part: see `Part.from_matrices`. further: gives fields that replace those found, from the shapes of
@@ -73,6 +75,7 @@ def reduced(
     found = of_shapes(M, x, whole, frequency)
     warn_if_wide(found, x)
     found |= nodes_of(named, [x[own].mean(axis=0) for own in named.values()], moved)
+    found["recovery"] = of_displacements(recovery, whole)
     return found | (further(whole, found) if further else {})
 
 

@@ -188,6 +188,10 @@ class Force(Element):
         """{body: angular momentum [N m s] in its axes} of what turns inside the element, beyond that of the masses."""
         return {}
 
+    def armatures(self, p: Numbers) -> Mapping[str, Scalar]:
+        """{joint: inertia [kg m2 or kg] that the element adds along each of its degrees of freedom, as armature does}."""
+        return {}
+
     @property
     def carries(self) -> bool:
         """Whether the element may add mass to bodies."""

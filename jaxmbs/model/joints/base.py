@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, element
 from jaxmbs.model.joints.equations import Equations, rows_of
 from jaxmbs.model.rows import Row
@@ -93,6 +94,11 @@ class Joint(Element):
     follows: ClassVar[bool] = False  # it moves with the coordinates of the parent's joint, and has none of its own
     # which of the six degrees of freedom of a Free joint it has, with its axis along z; None: it cannot be releasable
     within_free: ClassVar[tuple[int, ...] | None] = None
+
+    @property
+    def needed(self) -> Mapping[str, Kind]:
+        """The numbers that the equations of motion need: all of them, unless some are for outputs alone."""
+        return self.numbers
 
     # --- motion -------------------------------------------------------------------------------------------------------
 

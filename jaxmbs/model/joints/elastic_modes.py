@@ -54,7 +54,25 @@ class ElasticModes(Joint):
         default=(0.0,),
     )
 
+    recovery: Mapping[str, Vector] | tuple[tuple[str, Kind], ...] = field(
+        Kind.NUMBERS,
+        "",
+        "stresses and the like by name: rows, one after the other, of a number per mode; SI",
+        default=(),
+    )
+    recovery_units: str = field(Kind.TEXT, "", "their SI units, in the same order, separated by commas", default="")
+
     elastic: ClassVar[bool] = True
+
+    @property
+    def needed(self) -> Mapping[str, Kind]:
+        return {name: kind for name, kind in self.numbers.items() if name not in self.recovered}
+
+    @property
+    def recovered(self) -> dict[str, str]:
+        """{name: unit} of what can be recovered from the coordinates."""
+        names = [x if isinstance(x, str) else x[0] for x in self.recovery]
+        return dict(zip(names, self.recovery_units.split(","), strict=True)) if names else {}
 
     @property
     def nq(self) -> int:  # type: ignore[override]
@@ -82,6 +100,13 @@ class ElasticModes(Joint):
                 raise ModelError(f"{name}: {np.shape(given)[-1]} numbers; pass {whole}, or one zero")
             said = f"{name}: one number that is not zero, for {n} modes; pass {whole} numbers"
             conditions[said] = np.shape(given)[-1] == whole or (given == 0).all(-1)
+        if self.recovery and len(self.recovery) != self.recovery_units.count(",") + 1:
+            raise ModelError(
+                f"recovery_units is {self.recovery_units!r}; give {len(self.recovery)} units with commas between"
+            )
+        for name in self.recovered:
+            if np.shape(p[name])[-1] % n:
+                raise ModelError(f"{name}: {np.shape(p[name])[-1]} numbers; rows for {n} modes have {n} each")
         return conditions
 
     def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:

@@ -9,6 +9,7 @@ from jaxmbs.study.outputs.compound import Compound as Compound
 from jaxmbs.study.outputs.coordinates import JointPosition as JointPosition
 from jaxmbs.study.outputs.coordinates import JointVelocity as JointVelocity
 from jaxmbs.study.outputs.elastic import ElasticDisplacement as ElasticDisplacement
+from jaxmbs.study.outputs.elastic import ModalRecovery as ModalRecovery
 from jaxmbs.study.outputs.elastic import ModalSum as ModalSum
 from jaxmbs.study.outputs.event_time import EventTime as EventTime
 from jaxmbs.study.outputs.largest_real_part import LargestRealPart as LargestRealPart

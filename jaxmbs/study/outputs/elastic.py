@@ -5,6 +5,7 @@ The dynamics are imported when a motion is measured, so that a study can be read
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import total
+from jaxmbs.spatial.scalar import maximum, minimum, total
 from jaxmbs.spatial.vectors import grouped
 from jaxmbs.study import units
 from jaxmbs.study.outputs.base import Scalar
@@ -89,12 +90,10 @@ class ModalSum(OfState):
 
     def faults(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
         flexible = {name: joint for name, joint in joints.items() if joint.elastic}
-        known = self.unit in units.UNITS and units.UNITS[self.unit].factor == 1.0
-        if not known and self.unit:
+        if self.unit and self.unit not in _SI:
             yield "unit", f'"{self.unit}" is not an SI unit; {choices(self.unit, _SI, "units")}'
         if self.body not in flexible:
-            said = choices(self.body, flexible, "flexible bodies") if flexible else "the mechanism has no flexible body"
-            yield "body", f'"{self.body}" is not a flexible body; {said}'
+            yield "body", _not_flexible(self.body, flexible)
         elif len(self.coefficients) != (modes := flexible[self.body].nv):
             yield (
                 "coefficients",
@@ -104,6 +103,69 @@ class ModalSum(OfState):
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
         q, _ = state.joint(self.body)
         return total(*(c * x for c, x in zip(self.coefficients, q, strict=True))), True
+
+
+@element
+class ModalRecovery(OfState):
+    """What the part of a flexible body recovers from its modal coordinates, by name: a stress, a strain, a section load
+    (`Part.recovery`). If it has several rows, the largest, the least, or the largest magnitude of all of them.
+
+    >>> from jaxmbs.study.outputs import ModalRecovery
+    >>> ModalRecovery("wing", "root_stress", over_rows="magnitude", reduce="max").over_rows
+    'magnitude'
+    """
+
+    body: str = field(Kind.BODY, "", "the flexible body")
+    name: str = field(Kind.TEXT, "", "what is recovered: a name in the recovery of its part")
+    over_rows: str = field(
+        Kind.CHOICE, "", "which of several rows: the largest, the least, or the largest magnitude; only: there is one row",
+        default="only", choices=("only", "largest", "least", "magnitude"),
+    )  # fmt: skip
+
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
+        return units.quantity(_recovered(joints, self.body).get(self.name, "")) or "number"
+
+    def faults(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
+        flexible = {name: joint for name, joint in joints.items() if joint.elastic}
+        if self.body not in flexible:
+            yield "body", _not_flexible(self.body, flexible)
+        elif self.name not in (known := _recovered(joints, self.body)):
+            said = choices(self.name, known, "recoveries") if known else "its part has no recovery"
+            yield "name", f'"{self.body}" recovers no "{self.name}"; {said}'
+        elif (unit := known[self.name]) and unit not in _SI:
+            yield (
+                "name",
+                f'its part gives "{self.name}" in "{unit}", which is not an SI unit; {choices(unit, _SI, "units")}',
+            )
+
+    def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
+        if (modes := model.structure.modes_of.get(self.body)) is None:
+            return
+        joint = model.structure.links[modes].joint
+        if self.name not in getattr(joint, "recovered", {}):
+            return
+        size, modes = len(model.structure.table[f"{self.body}.{self.name}"][0].pattern), joint.nv
+        if self.over_rows == "only" and size > modes:
+            yield "over_rows", f'"{self.name}" has {size // modes} rows; write largest, least or magnitude'
+
+    def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
+        q, _ = state.joint(self.body)
+        numbers, n = state.tree.values[f"{self.body}.{self.name}"], len(q)
+        rows = [numbers[k : k + n] for k in range(0, len(numbers), n)]
+        found = [total(*(c * x for c, x in zip(row, q, strict=True))) * jnp.ones((), state.tree.dtype) for row in rows]
+        if self.over_rows == "magnitude":
+            found = [abs(x) for x in found]
+        pick = minimum if self.over_rows == "least" else maximum
+        return functools.reduce(pick, found), True
+
+
+def _recovered(joints: Mapping[str, Joint], body: str) -> dict[str, str]:
+    return getattr(joints.get(body), "recovered", {})
+
+
+def _not_flexible(body: str, flexible: Mapping[str, Joint]) -> str:
+    said = choices(body, flexible, "flexible bodies") if flexible else "the mechanism has no flexible body"
+    return f'"{body}" is not a flexible body; {said}'
 
 
 _SI = [name for name, unit in units.UNITS.items() if unit.factor == 1.0 and name]
