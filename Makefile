@@ -10,7 +10,7 @@ SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE  # a process that compiles all sources again starts in twice the time
 
-.PHONY: demo gallery test test-slow test-share test-newest test-gpu test-robots test-hosts test-faults test-release docs dist bench bench-quick bench-gpu format clean
+.PHONY: demo gallery screenshots test test-slow test-share test-newest test-gpu test-robots test-hosts test-faults test-release docs dist bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -68,6 +68,9 @@ test-release: $(STAMP)  ## everything above, some two hours; writes tests/releas
 
 gallery: $(STAMP)  ## pictures of the example files, where what they show has changed
 	JAX_ENABLE_X64=1 $(BIN)/python -m docs.gallery
+
+screenshots: $(STAMP)  ## build/screenshots: the demo's report and player, and the manual if it is made, in a browser, at three widths, dark and light
+	$(BIN)/python -m docs.screenshots
 
 docs: $(STAMP)  ## the manual as a site, build/manual/site/index.html
 	$(BIN)/python -m pip install -q -e '.[docs]'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -41,6 +41,7 @@ def animate(
     shapes: Shapes | None = None,
     over_visuals: bool = False,
     deformation_scale: float = 1.0,
+    limits: Mapping[str, Sequence[float]] | None = None,
 ) -> Path:
     """Write a motion as an animation; returns the path of the file.
 
@@ -48,15 +49,15 @@ def animate(
     events on the timeline, synchronous plots); NAME.glb, binary glTF for other viewers; NAME.gif or, with ffmpeg,
     NAME.mp4, a film of one sample in real time. solution: one instance, or {name: instance} for samples that are drawn
     over one another, the first in the bodies' colours; model: the model of all samples, or {name: model}. plots:
-    {"label [unit]": (rows,) or {name: (rows,)}}, None for the first six coordinates that have a unit; frames: the
-    largest number of rows that are used.
+    {"label [unit]": (rows,) or {name: (rows,)}}, None for the first six coordinates that have a unit; limits: {"label
+    [unit]": values}, drawn as lines across these plots; frames: the largest number of rows that are used.
 
     Bodies are drawn with their visuals (`Mechanism.add_visual`), those without visuals with their `shapes`, {body:
     [(vertices (n, 3) in its axes, triangles (m, 3)), ...]}, others as the ellipsoids of their inertia. over_visuals: draw
     the `shapes` also over visuals, half transparent. Flexible bodies are drawn deformed: their visuals, or lines between
     their nodes; deformation_scale: factor of their modal coordinates, which the title states. Raises ModelError for
-    batches, other file names, plots whose length is not that of the solution, films with several samples or plots, and a
-    negative scale.
+    batches, other file names, plots whose length is not that of the solution, limits of plots that there are not, films
+    with several samples or plots, and a negative scale.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> motion = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=1.0, dt=0.01)
@@ -72,7 +73,7 @@ def animate(
         if np.ndim(x.t) != 1:
             raise ModelError(f"animate: {name!r} is a batch; pass one instance, or {{name: instance}} for several")
     if path.suffix in FILMS:
-        if len(samples) > 1 or plots is not None:
+        if len(samples) > 1 or plots is not None or limits:
             raise ModelError(
                 f"animate: {path.suffix[1:].upper()} shows one sample and no plots; {path.stem}.html shows several, "
                 "with plots"
@@ -81,9 +82,9 @@ def animate(
         film(models[name], samples[name], path, frames, shapes, over_visuals, deformation_scale)
         return path
     if path.suffix == ".glb":
-        path.write_bytes(_glb(models, samples, plots, frames, shapes, over_visuals, deformation_scale))
+        path.write_bytes(_glb(models, samples, plots, frames, shapes, over_visuals, deformation_scale, limits or {}))
     else:
-        page = moving_page(models, samples, plots, frames, shapes, over_visuals, deformation_scale)
+        page = moving_page(models, samples, plots, frames, shapes, over_visuals, deformation_scale, limits)
         path.write_text(page, encoding="utf-8")
     return path
 
@@ -91,16 +92,17 @@ def animate(
 def moving_page(
     models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any = None, frames: int = 1000,
     shapes: Shapes | None = None, over_visuals: bool = False, deformation_scale: float = 1.0,
+    limits: Mapping[str, Sequence[float]] | None = None,
 ) -> str:  # fmt: skip
     """The text of the page of `animate`. samples: {name: object with t (rows,), q (rows, nq) and events (None: unknown)}."""
     first = next(iter(models.values()))
     title = f"{first.name}{said(first, deformation_scale, 'animate')}"
-    return _page(_glb(models, samples, plots, frames, shapes, over_visuals, deformation_scale), title)
+    return _page(_glb(models, samples, plots, frames, shapes, over_visuals, deformation_scale, limits or {}), title)
 
 
 def _glb(
     models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, frames: int, shapes: Shapes | None,
-    over_visuals: bool, deformation_scale: float,
+    over_visuals: bool, deformation_scale: float, limits: Mapping[str, Sequence[float]],
 ) -> bytes:  # fmt: skip
     for m in models.values():
         said(m, deformation_scale, "animate")  # refuses a scale that is none
@@ -111,7 +113,7 @@ def _glb(
         n: np.unique(np.linspace(0, len(x.t) - 1, min(frames, len(x.t))).round().astype(int))
         for n, x in samples.items()
     }
-    series = _series(models, samples, rows, plots)
+    series = _series(models, samples, rows, plots, limits)
     extras = {
         "samples": list(samples), "events": _events(models, samples), "plots": series, "end": float(np.asarray(first.t)[-1]),
     }  # fmt: skip
@@ -155,12 +157,14 @@ def _events(models: Mapping[str, Model], samples: Mapping[str, Any]) -> list[dic
     return out
 
 
-def _series(models: Any, samples: Any, rows: Any, plots: Any) -> dict[str, Any]:
-    """{times: {sample: values}, series: [{label, lines: {sample: values}}]}, at the rows that are used."""
+def _series(models: Any, samples: Any, rows: Any, plots: Any, limits: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """{times: {sample: values}, series: [{label, lines: {sample: values}, limits: values}]}, at the rows that are used."""
     first = next(iter(models.values()))
     if plots is None:
         shown = [(k, c) for k, c in enumerate(first.coordinates) if c.unit][:PLOTS]
         plots = {f"{c.name} [{c.unit}]": {n: np.asarray(x.q)[:, k] for n, x in samples.items()} for k, c in shown}
+    if unknown := set(limits) - set(plots):
+        raise ModelError(f"animate: limits: there is no plot {min(unknown)!r}; the plots are {list(plots)}")
     out = []
     for label, given in plots.items():
         lines = given if isinstance(given, Mapping) else {next(iter(samples)): given}
@@ -172,7 +176,7 @@ def _series(models: Any, samples: Any, rows: Any, plots: Any) -> dict[str, Any]:
                 raise ModelError(f"animate: plot {label!r}, {name!r}: has shape {x.shape}; needs {need}")
             kept = x[rows[name]]
             found[name] = [float(f"{v:.6g}") if np.isfinite(v) else None for v in kept]
-        out.append({"label": label, "lines": found})
+        out.append({"label": label, "lines": found, "limits": [float(x) for x in limits.get(label, ())]})
     times = {n: [float(f"{v:.9g}") for v in np.asarray(x.t, float)[rows[n]]] for n, x in samples.items()}
     return {"times": times, "series": out}
 

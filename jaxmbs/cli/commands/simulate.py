@@ -62,13 +62,14 @@ def simulate(
         write(study, history, path, overwrite=overwrite)
         written = {"history": path}
         if animate:
-            from jaxmbs.study.reports.motion import motion, plots_with_coordinates, shapes_of
+            from jaxmbs.study.reports.motion import limits_of, motion, plots_with_coordinates, shapes_of
             from jaxmbs.view import animate as draw
             from jaxmbs.view.animate import FILMS
 
             every = history if save_every == 1 else repeat(study, None if sample is None else [sample])
             plots = None if animate.suffix in FILMS else plots_with_coordinates(study, every)
             given = {"plots": plots, "shapes": shapes_of(study), "over_visuals": shapes}
+            given["limits"] = limits_of(study, plots or {})
             written["picture"] = draw(*motion(study, sample), animate, **given)
         if as_json:
             voice.document(one_run_document(study, history, store, sample) | written)

@@ -103,7 +103,7 @@ def _motion(study: Study, history: History, samples: list[int], shown: tuple[int
     """The page of the worst sample's motion, with the median one drawn over it."""
     import jax
 
-    from jaxmbs.study.reports.motion import mechanisms, plots_of, shapes_of
+    from jaxmbs.study.reports.motion import limits_of, mechanisms, plots_of, shapes_of
     from jaxmbs.view.animate import moving_page
 
     rows = {f"{place} (sample {i})": samples.index(i) for place, i in zip(PLACES, shown, strict=False)}
@@ -112,7 +112,7 @@ def _motion(study: Study, history: History, samples: list[int], shown: tuple[int
     motions = {n: SimpleNamespace(t=history.t, q=history.q[k], events=None) for n, k in rows.items()}
     plots = plots_of(study, {name: {n: x[k] for n, k in rows.items()} for name, x in history.values.items()})
     try:
-        return moving_page(models, motions, plots, shapes=shapes_of(study))
+        return moving_page(models, motions, plots, shapes=shapes_of(study), limits=limits_of(study, plots))
     except ModelError:  # a mechanism that cannot be drawn
         return ""
 
