@@ -35,27 +35,30 @@ class Table:
 lookup_p = core.Primitive("lookup")
 
 
-def lookup(table: Table, index: Any) -> jax.Array:
-    """The numbers of a table at an index (int32, of any shape); indices outside the table mean its ends."""
-    return lookup_p.bind(jnp.asarray(index, jnp.int32), table=table)
+def lookup(table: Table, index: Any, width: int = 1, column: int = 0) -> jax.Array:
+    """The number in a column of a table whose rows have `width` numbers, at the index of a row (int32, of any shape);
+    indices outside the table mean its first and last rows. Numbers of one row are found together, in one place of memory."""
+    if table.numbers.size % width or not 0 <= column < width:
+        raise ValueError(f"a table of {table.numbers.size} numbers has no column {column} of {width}")
+    return lookup_p.bind(jnp.asarray(index, jnp.int32), table=table, width=width, column=column)
 
 
-def _looked_up(index: Any, *, table: Table) -> jax.Array:
-    return jnp.take(jnp.asarray(table.numbers), index, mode="clip")
+def _looked_up(index: Any, *, table: Table, width: int, column: int) -> jax.Array:
+    return jnp.take(jnp.asarray(table.numbers.reshape(-1, width)[:, column]), index, mode="clip")
 
 
 @lookup_p.def_abstract_eval
-def _abstract(index: Any, *, table: Table) -> Any:
+def _abstract(index: Any, *, table: Table, width: int, column: int) -> Any:
     return ShapedArray(index.shape, table.numbers.dtype)
 
 
-def _derivative(primals: Any, tangents: Any, *, table: Table) -> tuple[Any, Any]:
-    out = lookup_p.bind(*primals, table=table)
+def _derivative(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    out = lookup_p.bind(*primals, **params)
     zero: Any = ad.Zero
     return out, zero.from_primal_value(out)
 
 
-lookup_p.def_impl(jax.jit(_looked_up, static_argnames="table"))
+lookup_p.def_impl(jax.jit(_looked_up, static_argnames=("table", "width", "column")))
 batching.defvectorized(lookup_p)
 ad.primitive_jvps[lookup_p] = _derivative
 mlir.register_lowering(lookup_p, mlir.lower_fun(_looked_up, multiple_results=False))

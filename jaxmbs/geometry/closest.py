@@ -57,12 +57,12 @@ class _Passes(NamedTuple):
 
 
 def widest_gap(
-    u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, center: Vector3, most: Scalar, needed: Any,
-    exact: Any, enough: Any,
+    u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, starts: tuple[Vector3, Vector3], most: Scalar,
+    needed: Any, exact: Any, enough: Any,
 ) -> tuple[Scalar, Vector3, Vector3, Vector3]:  # fmt: skip
     """The widest gap of two pieces, without their thickness, its direction, a point of the first, and the vector from it to
-    that of the second. center: from the middle of the first to that of the second; most: the size of both. exact, enough:
-    see `Before`.
+    that of the second. starts: the first direction, not necessarily of length one, and that from the middle of the first to
+    that of the second; most: the size of both. exact, enough: see `Before`.
 
     Where they overlap, the gap is negative: the depth in the best of some directions. The search begins with the best of
     the faces' normals. The pieces are displaced along it until they are apart; the direction between their closest points
@@ -70,7 +70,7 @@ def widest_gap(
     """
     zero = jnp.asarray(0.0, u.dtype)
     none = jnp.int32(0)
-    middle = _unit(center)
+    middle = _unit(starts[1])
     (face_a, last_a), (face_b, last_b) = u.faces(i), u.faces(j)
     of_a = last_a - face_a
     faces = of_a + last_b - face_b
@@ -89,7 +89,7 @@ def widest_gap(
 
     def once(x: _Passes) -> _Passes:
         first, m = x.number == 0, Vector3(*x.m)
-        start = Vector3(*choose(first, center, m))
+        start = Vector3(*choose(first, starts[0], m))
         limits = (jnp.where(first, y, jnp.inf) for y in (exact, enough))
         s = _closest(u, i, j, rotation, position + m * x.shift, start, *limits)
         n = Vector3(*s.normal)
@@ -129,7 +129,7 @@ def _closest(
     u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, start: Vector3, exact: Any, enough: Any
 ) -> _Search:
     """The closest points of two pieces, without their thickness. start: the first direction."""
-    tiny = 8 * float(jnp.finfo(u.dtype).eps)
+    tiny, close = 8 * float(jnp.finfo(u.dtype).eps), float(jnp.finfo(u.dtype).eps) ** (2 / 3)
     zero = jnp.asarray(0.0, u.dtype)
     thick = u.ball(i) + u.ball(j)
     no = zero > 1
@@ -142,7 +142,7 @@ def _closest(
         v = Vector3(*s.v)
         square = v @ v
         length = jnp.sqrt(square)
-        n = v * (1 / jnp.where(length > 0, length, 1.0))
+        n = Vector3(*_towards(s, v * (1 / jnp.where(length > 0, length, 1.0)), square, close))
         p = u.farthest(i, n)
         w = rotation @ u.farthest(j, -(rotation.T @ n)) + position - p
         gap = jnp.where(length > 0, n @ w, -jnp.inf)
@@ -164,6 +164,18 @@ def _closest(
         )  # fmt: skip
 
     return jax.lax.while_loop(lambda s: s.going & (s.count < ITERATIONS), step, search)
+
+
+def _towards(s: _Search, n: Vector3, square: Scalar, close: float) -> tuple[Scalar, ...]:
+    """The direction n of the closest point v of a simplex, square: v . v; or that across a triangle near the origin, which
+    is the same without the rounding of small differences."""
+    a, b, c = (Vector3(*s.corners[3 * k : 3 * k + 3]) for k in range(3))
+    e, f = b - a, c - a
+    across = e.cross(f)
+    size = across @ across
+    taken = s.used[0] & s.used[1] & s.used[2] & (square < close * (e @ e)) & (size > 0)
+    scale = jnp.where(across @ n < 0, -1.0, 1.0) / jnp.sqrt(jnp.where(size > 0, size, 1.0))
+    return choose(taken, across * scale, n)
 
 
 def _reduced(s: _Search, w: Vector3, p: Vector3) -> Any:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.geometry.closest import widest_gap
-from jaxmbs.geometry.tables import Box, Unions, choose
+from jaxmbs.geometry.tables import Unions, choose
 from jaxmbs.spatial import Matrix3, Vector3
 
 Scalar = Any
@@ -64,38 +64,49 @@ def separation(
     def limit(found: Any) -> Scalar:
         return jnp.where(found[0] < before.exact, jnp.minimum(found[0], before.enough), before.enough)
 
-    def examined(i: Any, j: Any, box: Box, found: Any, needed: Any) -> Any:
-        """The least gap so far and what belongs to it, after a pair of pieces."""
-        own = u.box(i)
-        center = box.middle - own.middle
-        most = own.size() + box.size()
-        gap, n, p, v = widest_gap(u, i, j, rotation, position, center, most, needed, before.exact, limit(found))
-        new = (gap - u.ball(i) - u.ball(j), *n, *(p + n * u.ball(i)), *(p + v - n * u.ball(j)), i, j)
-        *nearest, ahead = found
-        then = jnp.where(needed, jnp.minimum(ahead, new[0] + n @ Vector3(*before.displacement)), ahead)
-        return (*choose(needed & (new[0] < found[0]), new, nearest), then)
+    frame = u.frame(first)
+    turned, moved = frame @ rotation, frame @ position
 
     def with_all(x: Any) -> Any:
-        """The same after the pairs of all pieces of the first body with the piece j of the second."""
+        """The least gap so far and what belongs to it, after the pairs of all pieces of the first body with the piece j of
+        the second."""
         number, j, *found = x
-        box = u.box(j).placed(rotation, position)
+        box = u.box(j)
+        span, box = box.placed(turned, moved).span(), box.placed(rotation, position)
 
         def passing(x: Any) -> Any:
             """The next group that may be nearer than the limit, and whether it is a single piece."""
             k, _, most = x
-            near = u.group(k).apart(box) < most
+            near = u.group(k).apart(box)[0] < most
             single = near & (u.single(k) >= 0)
             return jnp.where(single, k, jnp.where(near, k + 1, u.after(k))), single, most
 
+        def following(x: Any) -> Any:
+            """The next such piece, and whether it may be nearer than the limit, with the widest gap between the boxes."""
+            k, near, most, *_ = x
+            k, single, _ = jax.lax.while_loop(lambda x: (x[0] < last_group) & ~x[1], passing, (k, near, most))
+            i = u.single(k)
+            wide, across = u.box(i).apart(box)
+            near = single & (wide < most) & ~u.span(i).beside(span, most)
+            return jnp.where(single, u.after(k), k), near, most, i, wide, *across
+
         def pair(x: Any) -> Any:
             k, *found = x
-            start = k, k < 0, limit(found)
-            k, single, _ = jax.lax.while_loop(lambda x: (x[0] < last_group) & ~x[1], passing, start)
-            found = examined(u.single(k), j, box, tuple(found), single)
-            return (jnp.where(single, u.after(k), k), *found)
+            start = k, k < 0, limit(found), jnp.int32(0), zero, zero, zero, zero
+            k, near, most, i, wide, *across = jax.lax.while_loop(
+                lambda x: (x[0] < last_group) & ~x[1], following, start
+            )
+            own = u.box(i)
+            center, size = box.middle - own.middle, own.size() + box.size()
+            starts = Vector3(*choose(wide > 0, across, center)), center
+            gap, n, p, v = widest_gap(u, i, j, rotation, position, starts, size, near, before.exact, most)
+            new = (gap - u.ball(i) - u.ball(j), *n, *(p + n * u.ball(i)), *(p + v - n * u.ball(j)), i, j)
+            *nearest, ahead = found
+            then = jnp.where(near, jnp.minimum(ahead, new[0] + n @ Vector3(*before.displacement)), ahead)
+            return (k, *choose(near & (new[0] < found[0]), new, nearest), then)
 
-        following = jnp.where(j + 1 == last_piece, piece, j + 1)
-        return (number + 1, following, *jax.lax.while_loop(lambda x: x[0] < last_group, pair, (group, *found))[1:])
+        after = jnp.where(j + 1 == last_piece, piece, j + 1)
+        return (number + 1, after, *jax.lax.while_loop(lambda x: x[0] < last_group, pair, (group, *found))[1:])
 
     first_pieces, far = u.pieces(first)[0], zero + jnp.inf
     start = (jnp.int32(0), piece + before.piece_b, far, zero + 1, *(zero,) * 8, first_pieces, piece, far)

@@ -77,16 +77,18 @@ def _across(points: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Union:
-    """The pieces of a body. boxes: about the pieces, in their order; tree: of groups of pieces."""
+    """The pieces of a body. boxes: about the pieces, in their order; parallel: likewise, all with the same edges; tree: of
+    groups of pieces."""
 
     pieces: tuple[Piece, ...]
     boxes: Boxes
+    parallel: Boxes
     tree: Tree
 
     @classmethod
     def of(cls, pieces: Sequence[Piece]) -> Union:
         boxes = Boxes.of([[x] for x in pieces])
-        return cls(tuple(pieces), boxes, Tree.of(pieces, boxes))
+        return cls(tuple(pieces), boxes, Boxes.parallel(pieces), Tree.of(pieces, boxes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +103,19 @@ class Boxes:
     def of(cls, groups: Sequence[Sequence[Piece]]) -> Boxes:
         """Boxes about groups of pieces, with edges along the principal axes of their points or along those of the body,
         whichever is smaller."""
-        found = [min((_box(group, edges) for edges in _edges(group)), key=lambda x: x[2].prod()) for group in groups]
+        return cls._padded(
+            [min((_box(group, x) for x in _edges(group)), key=lambda x: x[2].prod()) for group in groups]
+        )
+
+    @classmethod
+    def parallel(cls, pieces: Sequence[Piece]) -> Boxes:
+        """Boxes about pieces, all with the same edges: of the principal axes of all points and those of the body, the ones
+        that give smaller boxes."""
+        found = [[_box([x], edges) for x in pieces] for edges in _edges(pieces)]
+        return cls._padded(min(found, key=lambda boxes: sum(x[2].sum() for x in boxes)))
+
+    @classmethod
+    def _padded(cls, found: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Boxes:
         middles, edges, halves = (np.stack(x) for x in zip(*found, strict=True))
         return cls(middles, edges, halves * (1 + 1e-6) + 1e-6 * np.abs(middles).max())  # also after rounding to float32
 

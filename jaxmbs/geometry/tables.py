@@ -36,6 +36,10 @@ class Unions:
         self._discs, self._faces = starts(len(x.radii) for x in pieces), starts(map(len, normals))
         self._normals, self._ball = table(normals), table(x.ball for x in pieces)
         self._boxes, self._group_boxes = table(_listed(u.boxes) for u in unions), table(_listed(x.boxes) for x in trees)
+        self._spans, self._frames = (
+            table(_spans(u.parallel) for u in unions),
+            table(u.parallel.edges[0] for u in unions),
+        )
         self._pieces, self._groups = starts(len(u.pieces) for u in unions), starts(len(x.after) for x in trees)
         firsts = zip(trees, self._groups.numbers, self._pieces.numbers, strict=False)
         numbered = [(x.after + group, np.where(x.piece < 0, -1, x.piece + piece)) for x, group, piece in firsts]
@@ -62,6 +66,14 @@ class Unions:
 
     def group(self, number: Any) -> Box:
         return Box.of(self._group_boxes, number)
+
+    def frame(self, union: Any) -> Matrix3:
+        """The edges of the parallel boxes about its pieces, one per row."""
+        return Matrix3(*(lookup(self._frames, union, 9, c) for c in range(9)))
+
+    def span(self, piece: Any) -> Span:
+        """Its parallel box, in axes along the edges."""
+        return Span(_three(self._spans, piece, 6), _three(self._spans, piece, 6, 3))
 
     def after(self, group: Any) -> Any:
         """The group that follows if this one is passed over."""
@@ -102,27 +114,65 @@ class Box(NamedTuple):
 
     @classmethod
     def of(cls, table: Table, k: Any) -> Box:
-        x = [_three(table, 5 * k + c) for c in range(5)]
+        x = [_three(table, k, 15, 3 * c) for c in range(5)]
         return cls(x[0], tuple(x[1:4]), x[4])
 
     def placed(self, rotation: Matrix3, position: Vector3) -> Box:
         return Box(rotation @ self.middle + position, tuple(rotation @ e for e in self.edges), self.halves)
 
-    def apart(self, other: Box) -> Scalar:
-        """The widest gap between the boxes along any of their edges, never more than their distance."""
+    def apart(self, other: Box) -> tuple[Scalar, Vector3]:
+        """The widest gap between the boxes along any of their edges, never more than their distance, and this edge, towards
+        the other box."""
         T = other.middle - self.middle
         C = [[abs(e @ f) for f in other.edges] for e in self.edges]
         h, g = tuple(self.halves), tuple(other.halves)
-        found = None
+        best, along, edge = -jnp.inf, 1.0, (1.0, 0.0, 0.0)
         for k in range(3):
-            one = abs(T @ self.edges[k]) - h[k] - (g[0] * C[k][0] + g[1] * C[k][1] + g[2] * C[k][2])
-            two = abs(T @ other.edges[k]) - g[k] - (h[0] * C[0][k] + h[1] * C[1][k] + h[2] * C[2][k])
-            wider = jnp.maximum(one, two)
-            found = wider if found is None else jnp.maximum(found, wider)
-        return found
+            one = T @ self.edges[k]
+            gap = abs(one) - h[k] - (g[0] * C[k][0] + g[1] * C[k][1] + g[2] * C[k][2])
+            more = gap > best
+            best, along, edge = (
+                jnp.where(more, gap, best),
+                jnp.where(more, one, along),
+                choose(more, self.edges[k], edge),
+            )
+            two = T @ other.edges[k]
+            gap = abs(two) - g[k] - (h[0] * C[0][k] + h[1] * C[1][k] + h[2] * C[2][k])
+            more = gap > best
+            best, along, edge = (
+                jnp.where(more, gap, best),
+                jnp.where(more, two, along),
+                choose(more, other.edges[k], edge),
+            )
+        return best, Vector3(*edge) * jnp.where(along < 0, -1.0, 1.0)
+
+    def span(self) -> Span:
+        """The box about it with edges along the axes in which it is given."""
+        h, along = self.halves, zip(*self.edges, strict=True)
+        return Span(self.middle, Vector3(*(abs(x) * h.x + abs(y) * h.y + abs(z) * h.z for x, y, z in along)))
 
     def size(self) -> Scalar:
         return self.halves.norm()
+
+
+class Span(NamedTuple):
+    """A box with its edges along the axes: its middle, and halves of their lengths."""
+
+    middle: Vector3
+    halves: Vector3
+
+    def beside(self, other: Span, least: Scalar) -> Any:
+        """Whether two such boxes are at least `least` apart, in any direction."""
+        gaps = (
+            abs(b - a) - g - h for a, b, g, h in zip(self.middle, other.middle, self.halves, other.halves, strict=True)
+        )
+        beyond = Vector3(*(jnp.maximum(x, 0.0) for x in gaps))
+        return (least > 0) & (beyond @ beyond >= least * least)
+
+
+def _spans(boxes: Any) -> np.ndarray:
+    """Middles and halves of boxes with the same edges, in axes along these."""
+    return np.concatenate([boxes.middles @ boxes.edges[0].T, boxes.halves], axis=1)
 
 
 def _listed(boxes: Any) -> np.ndarray:
@@ -130,8 +180,9 @@ def _listed(boxes: Any) -> np.ndarray:
     return np.concatenate([boxes.middles, boxes.edges.reshape(n, 9), boxes.halves], axis=1)
 
 
-def _three(table: Table, k: Any) -> Vector3:
-    return Vector3(*(lookup(table, 3 * k + c) for c in range(3)))
+def _three(table: Table, k: Any, width: int = 3, first: int = 0) -> Vector3:
+    """Three numbers in the row k of a table whose rows have `width` numbers."""
+    return Vector3(*(lookup(table, k, width, first + c) for c in range(3)))
 
 
 def choose(which: Any, yes: Any, no: Any) -> tuple[Scalar, ...]:

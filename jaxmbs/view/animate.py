@@ -78,7 +78,7 @@ def animate(
     name = next(iter(samples))
     segments = of_forces(models[name], name, samples[name]) if forces and path.suffix == ".html" else ()
     if path.suffix in FILMS:
-        if len(samples) > 1 or plots is not None:
+        if len(samples) > 1 or plots is not None or limits:
             raise ModelError(
                 f"animate: {path.suffix[1:].upper()} shows one sample and no plots; {path.stem}.html shows several, "
                 "with plots"
@@ -86,7 +86,7 @@ def animate(
         film(models[name], samples[name], path, frames, shapes, over_visuals, deformation_scale)
         return path
     if path.suffix == ".glb":
-        path.write_bytes(_glb(models, samples, plots, frames, shapes, over_visuals, deformation_scale))
+        path.write_bytes(_glb(models, samples, plots, frames, shapes, over_visuals, deformation_scale, limits))
     else:
         page = moving_page(
             models, samples, plots, frames, shapes, over_visuals, deformation_scale, limits=limits, segments=segments

@@ -336,10 +336,14 @@ for (const kind of ["gap", "force"]) if (segments.some((s) => s.kind === kind)) 
 const plots = about.plots.series.map((s) => {
   const figure = document.createElement("figure"), caption = document.createElement("figcaption"), value = document.createElement("span");
   const area = document.createElement("canvas");
-  caption.append(s.label, value);
+  if (s.limits.length) {
+    const limit = document.createElement("i");
+    limit.textContent = "limit" + (s.limits.length > 1 ? "s " : " ") + s.limits.map((v) => Number(v.toPrecision(6))).join(", ");
+    caption.append(s.label, limit, value);
+  } else caption.append(s.label, value);
   figure.append(caption, area);
   $("plots").append(figure);
-  const limits = s.limits || [], all = [...Object.values(s.lines).flat().filter((v) => v !== null), ...limits];
+  const all = [...Object.values(s.lines).flat(), ...s.limits].filter((v) => v !== null);
   let [low, high] = [Math.min(...all), Math.max(...all)];
   if (!(high > low)) { low -= 0.5; high += 0.5; }
   area.onpointerdown = area.onpointermove = (e) => { if (e.buttons) { play(false); go(start + (end - start) * e.offsetX / area.clientWidth); } };
@@ -350,8 +354,9 @@ const plots = about.plots.series.map((s) => {
     g.strokeRect(0.5, 0.5, w - 1, h - 1);
     if (low < 0 && high > 0) { g.beginPath(); g.moveTo(0, y(0)); g.lineTo(w, y(0)); g.stroke(); }
     g.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--mark");
-    g.setLineDash([6 * ratio, 4 * ratio]);
-    for (const v of limits) { g.beginPath(); g.moveTo(0, y(v)); g.lineTo(w, y(v)); g.stroke(); }
+    g.lineWidth = ratio;
+    g.setLineDash([5 * ratio, 4 * ratio]);
+    for (const v of s.limits) { g.beginPath(); g.moveTo(0, y(v)); g.lineTo(w, y(v)); g.stroke(); }
     g.setLineDash([]);
     about.samples.forEach((name, k) => {
       if (!s.lines[name] || !shown[k]) return;

@@ -93,6 +93,12 @@ def test_tables():
     want = TABLE.numbers[[0, 0, 7, 49, 49, 49]]
     np.testing.assert_array_equal(lookup(TABLE, index), want)
     np.testing.assert_array_equal(mbs.jit(lambda k: lookup(TABLE, k), in_axes=0)(index), want)
+    rows = TABLE.numbers.reshape(10, 5)[[0, 0, 7, 9, 9, 9]]
+    for k in (0, 3):
+        np.testing.assert_array_equal(lookup(TABLE, index, 5, k), rows[:, k])
+        np.testing.assert_array_equal(mbs.jit(lambda i, k=k: lookup(TABLE, i, 5, k), in_axes=0)(index), rows[:, k])
+    with pytest.raises(ValueError, match="no column 5 of 5"):
+        lookup(TABLE, index, 5, 5)
     assert Table([1.0, 2.0]) == Table([1.0, 2.0]) and Table([1.0]) != Table([2.0])
     assert Table(np.float32([1.0])) != Table(np.float64([1.0]))
     with pytest.raises(ValueError, match="one axis"):

@@ -266,6 +266,28 @@ def test_derivatives_of_distances():
     np.testing.assert_allclose(jax.jit(jax.jacrev(gaps))(x), want, atol=1e-7)
 
 
+def test_derivatives_where_the_nearest_point_changes_over():
+    """Half-way between two walls, along the edge of a box, at a corner of it: those of one side, in any direction, and never
+    one between them, of which the motion would know nothing."""
+    from jaxmbs.study.outputs import Compound
+    from jaxmbs.study.outputs.gap import signed_distances
+
+    walls = Compound([Box("a", center=(x, 0, 0), size=(1.0, 9.0, 9.0)) for x in (-2.5, 2.5)])
+    shapes = [(walls, Box("b", size=(1.0, 1.0, 1.0))), (Box("a", size=(8.0, 8.0, 8.0)), Ball("b", radius=0.5))]
+
+    def gaps(p):
+        return jnp.stack(signed_distances([(*pair, Scene(jnp.eye(3), p + jnp.array(at))) for pair, at in zip(shapes, (
+            (0.0, 0.0, 0.0), (5.0, 4.0, 4.0)), strict=True)]))  # fmt: skip
+
+    zero, step = jnp.zeros(3), 1e-6 * np.eye(3)
+    value = jax.jit(gaps)
+    sides = np.stack([[(value(s * e) - value(zero)) / (s * 1e-6) for e in step] for s in (1, -1)])
+    for mode in (jax.jacfwd, jax.jacrev):
+        found = np.asarray(jax.jit(mode(gaps))(zero)).T
+        assert np.all(np.abs(found - sides).min(0) < 1e-5)
+        np.testing.assert_allclose(np.abs(found[0, 0]), 1.0, atol=1e-9)
+
+
 def test_a_bar_that_turns_comes_nearer():
     """Its middle stays where it is: what a run remembers must not hide that its end has come nearer than the least."""
     from jaxmbs.study.outputs.least import Memory, least_distances

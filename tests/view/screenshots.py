@@ -2,7 +2,7 @@
 
 The browser is Qt's, which is Chromium; it is installed from PyPI into an environment of its own. Every page is drawn at
 three widths, for light and for dark displays; a report in full length, a motion at its middle, with forces and gaps. Ends
-with an error if a page reports one, or if a page is wider than its window.
+with an error if a page reports one, is wider than its window, shows nothing, or is dark where it should be light.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 WIDTHS = (390, 900, 1440)  # pixels: a telephone, half a screen, a screen
 HEIGHTS = {"motion": 800, "report": 12_000}  # of a report at most
+FEW = 8  # colours, below which a picture shows nothing
 DRAWN = 2500  # milliseconds, after which a page has drawn itself
 THEMES = {"light": 1, "dark": 0}  # as Chromium counts them
 SOFTWARE = "--no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist"
@@ -78,7 +79,14 @@ def draw(pages: list[str], folder: Path, theme: str) -> None:
                 view.resize(width, min(int(high), HEIGHTS["report"]))
                 wait(DRAWN)
             wait(500)
-            view.grab().save(str(folder / f"{path.stem}_{width}_{theme}.png"))
+            picture = folder / f"{path.stem}_{width}_{theme}.png"
+            view.grab().save(str(picture))
+            seen = view.grab().toImage().scaled(48, 48)
+            pixels = [seen.pixelColor(x, y) for x in range(48) for y in range(48)]
+            if len({p.rgb() for p in pixels}) < FEW:
+                faults.append(f"{picture.name} shows nothing")
+            if (sum(p.lightness() for p in pixels) / len(pixels) < 128) != (theme == "dark"):
+                faults.append(f"{picture.name} is not {theme}")
             view.close()
     application.quit()
     for fault in faults:

@@ -15,8 +15,8 @@ import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
 import jaxmbs as mbs
-from jaxmbs.study.outputs import Ball, Box, Clearance, Tube
-from jaxmbs.study.reports.motion import shapes_of
+from jaxmbs.study.outputs import Ball, Box, Clearance, JointVelocity, Tube
+from jaxmbs.study.reports.motion import limits_of, plots_of, shapes_of
 from jaxmbs.view.shapes import UNIT, coarse, scene_of
 
 CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
@@ -110,14 +110,15 @@ def test_nodes_of_the_file_move_as_the_bodies(tumbling, tmp_path):
 def test_the_page_has_events_plots_and_no_network(tumbling, tmp_path):
     model, samples = tumbling
     plots = {"height [m]": {n: np.asarray(x.q)[:, 2] for n, x in samples.items()}}
-    page = mbs.animate(model, samples, tmp_path / "motion.html", plots=plots, frames=11).read_text(encoding="utf-8")
+    asked = {"plots": plots, "frames": 11, "limits": {"height [m]": [0.5]}}
+    page = mbs.animate(model, samples, tmp_path / "motion.html", **asked).read_text(encoding="utf-8")
     assert "http" not in page.replace("http-equiv", "") and "src=" not in page and "import " not in page
     tree, arrays = read_glb(glb_of(page))
     said = tree["scenes"][0]["extras"]
     assert [(e["name"], e["sample"]) for e in said["events"]] == [("half", n) for n in samples]
     assert said["events"][0]["time"] == pytest.approx(0.15) and said["end"] == pytest.approx(0.3)
     (series,) = said["plots"]["series"]
-    assert series["label"] == "height [m]" and len(series["lines"]["sample 2"]) == 11
+    assert series["label"] == "height [m]" and series["limits"] == [0.5] and len(series["lines"]["sample 2"]) == 11
     assert series["lines"]["sample 3"][-1] == pytest.approx(float(samples["sample 3"].q[-1, 2]), rel=1e-5)
     assert max(len(x) for x in arrays[2:] if x.shape[1] == 4) == 11
 
@@ -132,6 +133,8 @@ def test_what_cannot_be_animated_is_said(tumbling, tmp_path):
         mbs.animate(model, batch, tmp_path / "motion.html")
     with pytest.raises(mbs.ModelError, match="has shape"):
         mbs.animate(model, one, tmp_path / "motion.html", plots={"x": np.zeros(3)})
+    with pytest.raises(mbs.ModelError, match="limits of 'y', which is not plotted"):
+        mbs.animate(model, one, tmp_path / "motion.html", limits={"y": [1.0]})
 
 
 def test_a_film_shows_the_motion(tumbling, tmp_path):
@@ -322,6 +325,20 @@ def test_shapes_are_drawn_on_bodies_without_visuals():
     drawn, library = scene_of(mech.build(), {x: [(vertices * 3, faces)] for x in ("a", "b", "world")})
     assert [(d.body, d.key) for d in drawn] == [(0, "box"), (1, "b 0"), (-1, "world 0")]
     assert np.ptp(library["b 0"][0], axis=0) == pytest.approx([3, 3, 3])
+
+
+def test_bounds_of_criteria_cross_the_plots():
+    """In the unit of the plot; not those on a time at which something is least."""
+    study = mbs.study.Study(
+        model=mbs.library.double_pendulum().build(),
+        outputs={
+            "speed": JointVelocity("elbow", reduce="max", unit="deg/s"),
+            "when": JointVelocity("elbow", reduce="time_of_max"),
+        },
+        criteria=["|speed| < 90 deg/s", "when < 0.5 s"],
+    )
+    plots = plots_of(study, {name: {"": np.ones(3)} for name in study.outputs})
+    assert limits_of(study, plots) == {"speed [deg/s]": pytest.approx([90.0, -90.0])}
 
 
 def test_shapes_of_a_study_are_closed_and_turned_outwards():

@@ -50,8 +50,6 @@ def test_the_page_has_arrows_and_limits(pulled, tmp_path):
     (spring,) = [s for s in said["segments"] if s["label"] == "spring on sled"]
     assert (spring["kind"], spring["sample"]) == ("force", 0) and len(arrays[spring["along"]]) == 5
     np.testing.assert_allclose(arrays[spring["along"]][0], [1.8, 1.6, 1.0], rtol=1e-6)
-    with pytest.raises(mbs.ModelError, match="limits of 'y', which is not plotted; there are x"):
-        mbs.animate(model, run, tmp_path / "motion.html", plots=plots, limits={"y": [1.0]})
 
 
 def test_a_gap_is_as_long_as_the_clearance():

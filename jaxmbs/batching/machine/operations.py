@@ -215,19 +215,23 @@ def _power(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
 
 
 def _looked_up(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
-    """A number of a table for each row; indices outside the table mean its ends."""
-    table = o.params["table"].numbers
+    """A number of a table for each row; indices outside the table mean its first and last rows."""
+    table, width, column = o.params["table"].numbers, o.params["width"], o.params["column"]
     made, stored = np.dtype(o.dtype), host.stored(np.dtype(o.dtype))
     name = f"table_{o.params['table'].digest}"
     if name not in text.module.parts:
         listed = ", ".join(f"{stored} {host.literal(number)}" for number in table)
         text.module.parts[name] = f"@{name} = private constant [{table.size} x {stored}] [{listed}], align 64"
     low = text.call("smax", dtype, [x[0], text.splat(dtype.type(0))])
-    index = text.call("smin", dtype, [low, text.splat(dtype.type(table.size - 1))])
+    index = text.call("smin", dtype, [low, text.splat(dtype.type(table.size // width - 1))])
+    if width > 1:  # written in the same way for all columns, so that LLVM finds the places of a row once
+        index = text.add(f"mul {text.vector(dtype)} {index}, {text.splat(dtype.type(width))}")
     out = "undef"
     for lane in range(text.module.lanes):
         here = text.add(f"extractelement {text.vector(dtype)} {index}, i64 {lane}")
         at = text.add(f"getelementptr inbounds {stored}, ptr @{name}, {host.element(dtype)} {here}")
+        if column:
+            at = text.add(f"getelementptr inbounds {stored}, ptr {at}, i64 {column}")
         number = text.add(f"load {stored}, ptr {at}")
         out = text.add(f"insertelement {text.vector(made)} {out}, {stored} {number}, i64 {lane}")
     return out

@@ -69,8 +69,8 @@ def simulate(
 
             every = history if save_every == 1 else repeat(study, None if sample is None else [sample])
             plots = None if animate.suffix in FILMS else plots_with_coordinates(study, every)
-            limits = {label: x for label, x in limits_of(study).items() if label in (plots or {})}
-            given = {"plots": plots, "limits": limits, "shapes": shapes_of(study), "over_visuals": shapes}
+            given = {"plots": plots, "shapes": shapes_of(study), "over_visuals": shapes}
+            given["limits"] = limits_of(study, plots or {})
             given["forces"] = animate.suffix == ".html"
             written["picture"] = draw(*motion(study, sample), animate, **given)
         if as_json:

@@ -21,6 +21,7 @@ from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
 AHEAD = 10.0  # steps for which one search should be enough
+LONGER = 1.5  # or as many times as long as the last one was
 SEARCHES = 12  # of one step at most
 SMALL = 0.6  # the least distance is found to within this power of the rounding error times the motion in a step
 UNKNOWN = -1e30  # [m]
@@ -81,7 +82,7 @@ def least_distances(
         bound, last = functools.reduce(jnp.minimum, [y.least for y in of_corners]), of_corners[-1]
         bounds.append(bound)
         far.append(bound >= x)
-        a_step = AHEAD / (m.steps + 1)
+        a_step = jnp.maximum(AHEAD / (m.steps + 1), LONGER)
         # where there is nothing to compute, the search ends at once
         exact, enough = (jnp.where(far[-1], -jnp.inf, y) for y in (x, x + a_step * last.moved))
         start = Before(exact, enough, tuple(last.displacement * a_step), m.piece_b)

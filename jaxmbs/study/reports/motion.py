@@ -17,7 +17,7 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.outputs import Clearance
 from jaxmbs.study.outputs.shapes import Shape
 from jaxmbs.study.samples.batch import draws_of, noise_of, numbers_of, placed, precision, simulated
-from jaxmbs.study.units import units_of
+from jaxmbs.study.units import Unit, units_of
 from jaxmbs.view.animate import PLOTS
 
 if TYPE_CHECKING:
@@ -79,25 +79,25 @@ def plots_of(study: Study, values: Mapping[str, Mapping[str, np.ndarray]]) -> di
     of its file. Outputs without values over time are left out."""
     used = units_of(study)
     return {
-        _label(study, name): {n: x / used[name].factor for n, x in own.items()}
+        _label(name, used[name]): {n: x / used[name].factor for n, x in own.items()}
         for name, own in values.items()
         if any(np.isfinite(x).any() for x in own.values())
     }
 
 
-def limits_of(study: Study) -> dict[str, list[float]]:
-    """{label of a plot: what the criteria allow of the output}, in the units of the study's file; without outputs whose
-    result is another quantity than what they measure over time, such as an integral."""
+def limits_of(study: Study, plots: Mapping[str, Any]) -> dict[str, list[float]]:
+    """The bounds that criteria set to what the plots show, by their labels; without those on times, means and others that
+    the plot of a history does not show."""
     used, found = units_of(study), {}
     for c in study.criteria:
-        if study.outputs[c.output].quantity(study.joints) != study.quantities[c.output]:
-            continue
-        found.setdefault(_label(study, c.output), []).extend(bound / used[c.output].factor for _, bound in c.marks)
+        label = _label(c.output, used[c.output])
+        if label in plots and study.outputs[c.output].reduce in ("min", "max", "final", "at"):
+            found.setdefault(label, []).extend(bound / used[c.output].factor for _, bound in c.marks)
     return found
 
 
-def _label(study: Study, name: str) -> str:
-    return f"{name.replace('_', ' ')} [{units_of(study)[name].name}]".removesuffix(" []")
+def _label(output: str, unit: Unit) -> str:
+    return f"{output.replace('_', ' ')} [{unit.name}]".removesuffix(" []")
 
 
 def plots_with_coordinates(study: Study, history: History, sample: int = 0) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def _motion(study: Study, history: History, samples: list[int], shown: tuple[int
     positions = jax.vmap(lambda q, t: body_poses(models[worst], q, t=t).position)(history.q[k], history.t)
     forces = arrows(models[worst], worst, {n: x[k] for n, x in history.forces.items()}, np.asarray(positions))
     segments = [*forces, *(x for n, k in rows.items() for x in gap_lines(study, models[n], n, history, k))]
-    limits = {label: x for label, x in limits_of(study).items() if label in plots}
+    limits = limits_of(study, plots)
     try:
         return moving_page(models, motions, plots, shapes=shapes_of(study), limits=limits, segments=segments)
     except ModelError:  # a mechanism that cannot be drawn
