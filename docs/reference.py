@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 ROOMS = {  # pages of the API: title, and the modules whose public names they show
-    "model": ("Mechanisms and models", ("jaxmbs.model",)),
+    "model": ("Mechanisms and models", ("jaxmbs.building", "jaxmbs.model")),
     "joints": ("Joints", ("jaxmbs.model.joints",)),
     "forces": ("Force elements", ("jaxmbs.model.forces",)),
     "constraints": ("Constraints", ("jaxmbs.model.constraints",)),

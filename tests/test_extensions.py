@@ -31,7 +31,7 @@ from jaxmbs.io.tables import Number, Positive, stated
 from jaxmbs.simulate.steppers import METHODS, RungeKutta
 from jaxmbs.spatial import ZERO3
 from jaxmbs.study.distributions import Components, Distribution, named
-from jaxmbs.study.outputs import OfState
+from jaxmbs.study.outputs import OfRun, OfState
 
 
 @element
@@ -64,6 +64,19 @@ class WholeEnergy(OfState):
         from jaxmbs.dynamics import energy
 
         return sum(energy(model, state.tree.vector(state.q), state.tree.vector(state.v), t=state.t, mode=mode)), True
+
+
+@element
+class Occurred(OfRun):
+    """How often an event happened."""
+
+    event: str = field(Kind.TEXT, "", "the event")
+
+    def quantity(self, joints):
+        return "number"
+
+    def of_run(self, model, q, v, events):
+        return jnp.sum(events.index == model.event_names.index(self.event))
 
 
 @element
@@ -154,6 +167,9 @@ reduce = "min"
 [outputs.low]
 type = "event_time"
 event = "low"
+[outputs.times]
+type = "occurred"
+event = "low"
 [design]
 method = "own_parts.momentum"
 learning_rate = 0.1
@@ -233,6 +249,7 @@ def check(study):
     """The ball falls below -0.8 m at (3 + 5) / 10 s, where it is jammed; the draw is the logistic one."""
     history = mbs.study.repeat(study)
     assert history.outputs["low"][0] == pytest.approx(0.8, rel=1e-9)
+    assert history.outputs["times"][0] == 1.0
     assert history.outputs["least"][0] == pytest.approx(-2.0 * 10 * 0.8, rel=1e-9)
     assert study.model.structure.events[0].when.body == "ball"
     draw = study.dispersions.of_uniform(jnp.array([0.5]), jnp.float64)
@@ -342,7 +359,8 @@ def test_saved_they_come_back(beside):
     saved = mbs.study.save(
         study.model, again, simulation={"t_end": 1.0, "dt": 0.1, "method": "own_rule"},
         dispersions={"ball.mass": parts["Logistic"](distribution="logistic", location=2.0, scale=0.03)},
-        outputs={"least": parts["WholeEnergy"](reduce="min"), "low": mbs.study.outputs.EventTime("low")}, v0=[3.0],
+        outputs={"least": parts["WholeEnergy"](reduce="min"), "low": mbs.study.outputs.EventTime("low"),
+                 "times": parts["Occurred"]("low")}, v0=[3.0],
     )  # fmt: skip
     assert (again.parent / "own_parts.py").exists()
     check(saved)

@@ -13,7 +13,7 @@ from jaxmbs.dynamics.recursive import aba, rnea
 from jaxmbs.dynamics.state import State, memory
 from jaxmbs.dynamics.state.loads import action, elements, force_on_first
 from jaxmbs.dynamics.state.tree import Tree
-from jaxmbs.model import Mode
+from jaxmbs.model import Mode, ModelError
 from jaxmbs.model.forces.base import Numbers
 from jaxmbs.model.functions import WithParameters, evaluated
 from jaxmbs.model.joints.base import Joint, speeds_of
@@ -67,6 +67,8 @@ class Instant:
 
     def reaction(self, joint: str) -> tuple[Vector3, Vector3]:
         tree, i = self.state.tree, self.state.tree.structure.find_joint(joint)
+        if tree.structure.constrained and tree.rolled:
+            raise ModelError("a condition of an event asks for a reaction; its class needs `of_reactions = True`")
         if tree.structure.constrained:
             in_joints, _ = wrenches.reactions(self.state, self.tau, None)
         else:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from jaxmbs.dynamics.state.forest import Strand, strands_of
 from jaxmbs.model.constraint_rows import Site, sites
-from jaxmbs.model.events import ReactionExceeds
 from jaxmbs.model.structure import Structure
 
 LARGEST_UNROLLED = (16, 12)  # coordinates, constraint rows; larger matrices are not written out in components
@@ -89,7 +88,7 @@ def _obstacle(s: Structure) -> str:
         if x.joint.rheonomic or x.joint.rheonomic_rows or not x.joint.formulas:
             return f"joint {x.name!r} has a motion that depends on time, or is defined by functions"
     for e in s.events:
-        if isinstance(e.when, ReactionExceeds):
+        if e.when.of_reactions:
             return f"event {e.name!r} needs a joint reaction"
     if s.singular:
         return "without the constraints the mass matrix would be singular"

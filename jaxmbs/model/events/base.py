@@ -40,7 +40,8 @@ class Instant(Protocol):
         ...
 
     def reaction(self, joint: str) -> tuple[Vector3, Vector3]:
-        """(torque [N m], force [N]) in the joint, including drives and locks, in the joint axes of the child."""
+        """(torque [N m], force [N]) in the joint, including drives and locks, in the joint axes of the child.
+        The condition must declare `of_reactions`."""
         ...
 
     def force_of(self, name: str) -> Scalar:
@@ -59,6 +60,7 @@ class Condition(Element):
     """Base of the conditions: what must become true for an event to happen."""
 
     of_rates: ClassVar[bool] = False  # its guards depend on velocities, so that their rates need accelerations
+    of_reactions: ClassVar[bool] = False  # its guards ask for `Instant.reaction`
     already: ClassVar[bool] = False  # the event also happens if it is already true when the event is armed
 
     def needs(self) -> Sequence[type[Force]]:

@@ -122,6 +122,7 @@ class ReactionExceeds(Condition):
     """
 
     of_rates: ClassVar[bool] = True
+    of_reactions: ClassVar[bool] = True
     joint: str = field(Kind.JOINT, "", "joint of the tree")
     force: Number = field(Kind.NOT_NEGATIVE, "N", "largest force", default=0.0)
     moment: Number = field(Kind.NOT_NEGATIVE, "N m", "largest moment", default=0.0)

@@ -16,6 +16,7 @@ from jaxmbs.study.outputs.largest_real_part import LargestRealPart as LargestRea
 from jaxmbs.study.outputs.mesh import Mesh as Mesh
 from jaxmbs.study.outputs.min_over import MinOver as MinOver
 from jaxmbs.study.outputs.motorization import MotorizationFactor as MotorizationFactor
+from jaxmbs.study.outputs.of_run import OfRun as OfRun
 from jaxmbs.study.outputs.of_state import ElementForce as ElementForce
 from jaxmbs.study.outputs.of_state import ElementState as ElementState
 from jaxmbs.study.outputs.of_state import Flight as Flight

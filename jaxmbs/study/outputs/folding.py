@@ -23,9 +23,8 @@ from jaxmbs.simulate.mode_changes import jumps
 from jaxmbs.simulate.run_state import AFTER_JUMP, ON_GRID
 from jaxmbs.spatial.known import bare
 from jaxmbs.study.outputs.base import INSTANTS, AtEvent, Output, Scalar
-from jaxmbs.study.outputs.event_time import EventTime
-from jaxmbs.study.outputs.largest_real_part import LargestRealPart
 from jaxmbs.study.outputs.min_over import Combined
+from jaxmbs.study.outputs.of_run import OfRun
 from jaxmbs.study.outputs.of_state import OfState
 from jaxmbs.study.outputs.reductions import EXTREMES
 
@@ -93,8 +92,8 @@ def needs_mode(outputs: Mapping[str, Output]) -> bool:
 
 def at_their_start(outputs: Mapping[str, Output]) -> tuple[str, ...]:
     """Outputs for which a run records whether they stay at their first value: extremes that count from the start."""
-    apart = (EventTime, LargestRealPart)
-    return tuple(n for n, o in outputs.items() if o.reduce in EXTREMES and o.from_ is None and not isinstance(o, apart))
+    found = ((n, o) for n, o in outputs.items() if not isinstance(o, OfRun))
+    return tuple(n for n, o in found if o.reduce in EXTREMES and o.from_ is None)
 
 
 def _changed(outputs: Mapping[str, Output], output: Output, model: Model, event: str) -> bool:
@@ -106,15 +105,11 @@ def _changed(outputs: Mapping[str, Output], output: Output, model: Model, event:
 
 
 def results_of(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q: Any, v: Any) -> dict[str, Any]:
-    """The outputs of a motion that started at (q, v): results of the fold, times of events, and the outputs that are
-    computed from the state at the start."""
-
-    def one(name: str, o: Output) -> Any:
-        if isinstance(o, EventTime):
-            return o.of_events(events, model.event_names)
-        return o.of_start(model, q, v) if isinstance(o, LargestRealPart) else o.result(carry[name])
-
-    return {name: one(name, o) for name, o in outputs.items()}
+    """The outputs of a motion that started at (q, v): results of the fold, and those that are computed once."""
+    return {
+        name: o.of_run(model, q, v, events) if isinstance(o, OfRun) else o.result(carry[name])
+        for name, o in outputs.items()
+    }
 
 
 def counted(events: Any, number: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
 
@@ -15,15 +15,15 @@ from jaxmbs.model.fields import element, field
 from jaxmbs.model.joints import Joint
 from jaxmbs.simulate.status import Status
 from jaxmbs.study.outputs.base import Scalar
-from jaxmbs.study.outputs.of_state import OfState
+from jaxmbs.study.outputs.of_run import OfRun
 
 if TYPE_CHECKING:
-    from jaxmbs.dynamics.state.scene import TreeScene
-    from jaxmbs.model import Mode, Model
+    from jaxmbs.model import Model
+    from jaxmbs.simulate.log import Events
 
 
 @element
-class LargestRealPart(OfState):
+class LargestRealPart(OfRun):
     """Largest real part of the eigenvalues [1/s] of the small motions about the state at the start; negative if stable.
 
     For oscillations without damping it is zero to within the rounding error; for coordinates on which nothing depends,
@@ -31,18 +31,13 @@ class LargestRealPart(OfState):
     rest position was found.
     """
 
+    once: ClassVar[str] = "it is computed at the start only"
     rest: bool = field(
         Kind.FLAG, "", "about the rest that is found from the start, in place of the start", default=False
     )
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "growth rate"
-
-    def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
-        if self.windowed:
-            yield "from" if self.from_ is not None else "until", "it is computed at the start only; leave this out"
-        if self.reduce != "final":
-            yield "reduce", "it is computed at the start only; leave this out"
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
         if model.structure.redundant:
@@ -56,11 +51,7 @@ class LargestRealPart(OfState):
                 "small motions are defined only for a mechanism without events and held joints, which would change it",
             )
 
-    def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        return jnp.nan, False
-
-    def of_start(self, model: Model, q: Any, v: Any) -> Scalar:
-        """The output for the state (q, v) at the start."""
+    def of_run(self, model: Model, q: Any, v: Any, events: Events) -> Scalar:
         from jaxmbs.stability import equilibrium, modes
 
         fine = jnp.asarray(True)

@@ -14,6 +14,7 @@ from jaxmbs.dynamics.constrained.order import equations_text, ordered, plan_of
 from jaxmbs.dynamics.constrained.row_groups import row_groups
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.elements import Condition, Kind, element, field
 from jaxmbs.model.constraint_rows import sites
 
 JOINTS = (
@@ -205,6 +206,36 @@ def test_the_order_is_local():
         assert len(plans[0].strands) == len(plans[1].strands) <= 10
     assert plan_of(mbs.library.four_bar_windows(8).build().structure) is not None
     assert plan_of(mbs.library.four_bar_windows(5).build().structure) is None
+
+
+@element
+class Loaded(Condition):
+    """A joint carries more than 1 kN."""
+
+    joint: str = field(Kind.JOINT, "", "joint of the tree")
+
+    def guards(self, p, now):
+        _, force = now.reaction(self.joint)
+        return (force @ force - 1e6,)
+
+
+@element
+class DeclaredLoaded(Loaded):
+    """The same, which says what it asks for."""
+
+    of_reactions = True
+
+
+def test_conditions_that_ask_for_reactions_have_matrices():
+    models = []
+    for condition in (Loaded, DeclaredLoaded, mbs.ReactionExceeds):
+        mech = mbs.library.four_bar_windows(8)
+        joint = mech.build().joint_names[0]
+        mech.add_event("end", condition(joint), mbs.Finish())
+        models.append(mech.build())
+    assert [plan_of(model.structure) is None for model in models] == [False, True, True]
+    with pytest.raises(mbs.ModelError, match="of_reactions = True"):
+        mbs.simulate(models[0], models[0].neutral(), np.zeros(models[0].nv), t_end=0.01, dt=0.01)
 
 
 @pytest.mark.slow
