@@ -279,7 +279,7 @@ class Study:
     @property
     def warnings(self) -> list[str]:
         """Warnings about what is probably not intended, for readers of the study and of its report."""
-        return checks.doubts(self.model, *self.initial, self.dispersions)
+        return checks.doubts(self.model, *self.initial, self.dispersions, self.simulation)
 
     @property
     def sha256(self) -> str:
@@ -383,7 +383,7 @@ def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple
     }  # fmt: skip
     if file is None:
         file = File(content, None, known, fmus, fault=fault)
-        for message in checks.doubts(model, initial[0], initial[1], drawn):
+        for message in checks.doubts(model, initial[0], initial[1], drawn, found.simulation or A_SECOND):
             warnings.warn(f"study: {message}", ModelWarning, stacklevel=4)
     return parts, replace(file, data=data, parts=tuple(parts.values()))
 
