@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,12 +15,13 @@ from jaxmbs.dynamics.constrained.constraints import tree_of
 from jaxmbs.dynamics.state.calling import compiles_itself, instances, may_count, require_model, state_dtype, vector
 from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
-from jaxmbs.model import Mode, Model, ModelError
+from jaxmbs.model import Mode, Model, ModelError, ModelWarning
 from jaxmbs.model.functions import ORDER, check_arguments, evaluated, takes
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rates, Vector
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
 from jaxmbs.simulate.chance import Chance, needs_key
+from jaxmbs.simulate.fast_modes import too_fast
 from jaxmbs.simulate.functions import Functions
 from jaxmbs.simulate.grid import DT, Grid
 from jaxmbs.simulate.guards import cornered
@@ -134,6 +136,8 @@ def simulate(
     mode = start_mode(model, mode, held)
     _require_locks_at_rest(model, v0, mode)
     by = stepper_for(method, model, tolerance)
+    if tolerance is None:
+        _warn_of_fast_modes(model, q0, by, grid, held if not anything else None)
     levels = levels_of(checkpoint)
     if save_every is not None and (isinstance(save_every, bool) or int(save_every) != save_every or save_every < 1):
         raise ModelError(f"simulate: save_every is {save_every!r}; pass a number of steps, 1 or more, or None")
@@ -181,6 +185,23 @@ def simulate(
         samples=reserved(model, grid), sees=sees,
     )  # fmt: skip
     return picked(found, rows, wanted) if (roomy and rows > 2) or wanted is not None else found
+
+
+def _warn_of_fast_modes(model: Model, q0: Any, by: Stepper, grid: Grid, held: Iterable[str] | None) -> None:
+    """Before the computation; of traced numbers and batches nothing is known. held: what is locked, None if that is not
+    known."""
+    if not model.structure.flexible or held is None or any(map(is_traced, jax.tree_util.tree_leaves((model, q0)))):
+        return
+    forms = model.structure.table
+    if np.shape(q0) != (model.nq,) or any(np.shape(x) not in forms[k][0].forms for k, x in model.overrides.items()):
+        return
+    if said := too_fast(model, np.asarray(q0, float), by, grid.dt, grid.dt * grid.steps, held):
+        warnings.warn(
+            f"simulate: {said}; choose method='implicit', whose steps are as long as the slow motion allows, or a shorter "
+            "dt, or leave out modes (part.keep)",
+            ModelWarning,
+            stacklevel=3,
+        )
 
 
 def _array(x: Any) -> jax.Array:

@@ -114,6 +114,10 @@ class Stepper:
         """Whether `step` uses the impulse of a flow (`Flow.impulse`); otherwise impacts are computed separately."""
         return False
 
+    def amplification(self, z: complex) -> complex | None:
+        """The factor on x in a step h of x' = a x with z = a h; None of a method that is stable wherever the motion is."""
+        return None
+
     def obstacle(self, structure: Structure) -> str | None:
         """Why the method cannot integrate a mechanism, or None if it can."""
         return None

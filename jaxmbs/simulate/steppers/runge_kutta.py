@@ -110,6 +110,11 @@ class RungeKutta(Stepper):
     def error_order(self) -> int | None:
         return tableau(self.name).error_order
 
+    def amplification(self, z: complex) -> complex | None:
+        table = tableau(self.name)
+        s = table.stages
+        return complex(1 + z * table.b[:s] @ np.linalg.solve(np.eye(s) - z * table.A[:s, :s], np.ones(s)))
+
     def impulses(self, tree: Tree) -> bool:
         return not (tree.structure.rheonomic or tree.rolled)
 

@@ -74,9 +74,23 @@ def method(simulation: SimulationTable | None, model: Model) -> None:
         raise InputError(Problem("simulation.method", str(error).removeprefix("simulate: "))) from None
 
 
-def doubts(model: Model, q0: np.ndarray, v0: np.ndarray, dispersions: Dispersions) -> list[str]:
+def doubts(
+    model: Model, q0: np.ndarray, v0: np.ndarray, dispersions: Dispersions, simulation: SimulationTable
+) -> list[str]:
     """What is probably not intended, or beyond what the mechanism represents."""
-    return dispersions.warnings + spin_warnings(model, q0, v0)
+    return dispersions.warnings + spin_warnings(model, q0, v0) + _fast_modes(model, q0, simulation)
+
+
+def _fast_modes(model: Model, q0: np.ndarray, simulation: SimulationTable) -> list[str]:
+    """A warning if the steps are too long for the modes of flexible bodies: all samples would fail."""
+    if not model.structure.flexible or simulation.tolerance is not None:
+        return []
+    from jaxmbs.simulate.fast_modes import too_fast
+    from jaxmbs.simulate.steppers import stepper
+
+    s = simulation
+    said = too_fast(model, q0, stepper(s.method), s.dt, s.t_end, model.structure.held)
+    return [f'simulation.dt: {said}; write method = "implicit" in [simulation], or a shorter dt'] if said else []
 
 
 def short(file: Any) -> None:

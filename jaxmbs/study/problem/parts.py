@@ -93,6 +93,6 @@ def checked_parts(given: Mapping[str, Any], modules: Any, file: File | None) -> 
     }  # fmt: skip
     if file is None:
         file = File(content, None, known, fmus, fault=fault)
-        for message in checks.doubts(model, initial[0], initial[1], drawn):
+        for message in checks.doubts(model, initial[0], initial[1], drawn, found.simulation or A_SECOND):
             warnings.warn(f"study: {message}", ModelWarning, stacklevel=4)
     return parts, replace(file, data=data, parts=tuple(parts.values()))

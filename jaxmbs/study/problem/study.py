@@ -254,7 +254,7 @@ class Study:
     @property
     def warnings(self) -> list[str]:
         """Warnings about what is probably not intended, for readers of the study and of its report."""
-        return checks.doubts(self.model, *self.initial, self.dispersions)
+        return checks.doubts(self.model, *self.initial, self.dispersions, self.simulation)
 
     @property
     def sha256(self) -> str:
