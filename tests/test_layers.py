@@ -25,7 +25,7 @@ LAYERS = {
     "absolute": {"errors", "spatial", "model", "dynamics"},
     "io": {"errors", "spatial", "model", "building", "lazy"},
     "library": {"errors", "spatial", "model", "building", "dynamics"},
-    "simulate": {"errors", "spatial", "batching", "model", "dynamics", "lazy"},
+    "simulate": {"errors", "spatial", "batching", "model", "dynamics", "building", "lazy"},
     "exporting": {"errors", "batching", "model", "dynamics", "building", "io", "simulate"},
     "stability": {"errors", "spatial", "model", "dynamics", "building", "simulate"},
     "view": {"errors", "model", "dynamics", "building", "io", "simulate"},

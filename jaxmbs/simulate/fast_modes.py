@@ -8,10 +8,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from jaxmbs.building.float_rows import rows_at
 from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model
 from jaxmbs.model.constraint_rows import sites
-from jaxmbs.model.float_rows import rows_at
 from jaxmbs.simulate.steppers.base import Stepper
 
 TOO_MUCH = math.log(10.0)  # growth of a vibration in a run, beyond which its steps are not stable
@@ -95,7 +96,7 @@ def _vibrations(given: _Given) -> tuple[np.ndarray, np.ndarray]:
                     C[own, own] += m * p["damping_matrix"].reshape(len(w), -1)
     allowed = np.eye(model.nv)[:, at]
     if s.constrained:
-        rows = rows_at(model, [given.q[own].tolist() for own in s.q_slices])[1]
+        rows = rows_at(Tree(model), [given.q[own].tolist() for own in s.q_slices])[1]
         allowed = allowed @ scipy.linalg.null_space(rows @ allowed)
     squared, shapes = scipy.linalg.eigh(allowed.T @ (K[:, None] * allowed), allowed.T @ A @ allowed)
     whole = allowed @ shapes  # of unit modal mass

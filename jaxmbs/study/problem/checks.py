@@ -18,7 +18,7 @@ from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import names_in, type_name
 from jaxmbs.model.flexible_bodies.spinning import spin_warnings
 from jaxmbs.simulate.log import checked_events
-from jaxmbs.simulate.steppers import stepper_for
+from jaxmbs.simulate.steppers import stepper, stepper_for
 from jaxmbs.study import units
 from jaxmbs.study.outputs import MinOver, Output
 from jaxmbs.study.outputs.base import INSTANTS
@@ -86,7 +86,6 @@ def _fast_modes(model: Model, q0: np.ndarray, simulation: SimulationTable) -> li
     if not model.structure.flexible or simulation.tolerance is not None:
         return []
     from jaxmbs.simulate.fast_modes import too_fast
-    from jaxmbs.simulate.steppers import stepper
 
     s = simulation
     said = too_fast(model, q0, stepper(s.method), s.dt, s.t_end, model.structure.held)
