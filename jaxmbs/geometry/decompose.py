@@ -19,7 +19,8 @@ from jaxmbs.geometry.meshes import NEEDS, Cell, Triangles, covered, excess, from
 TRIES = 4
 GAPS = 5e-5  # of the mesh's size: gaps between CoACD's parts, which are rounded, are not wider
 FEW = 16  # corners: a piece that has no more keeps them all
-VERSION = 1  # of what is computed here; pieces that another version has stored are computed again
+MANY = 64  # corners of a convex mesh: one that has no more keeps them all
+VERSION = 2  # of what is computed here; pieces that another version has stored are computed again
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +72,7 @@ def decompose(mesh: Triangles, error: float) -> Decomposition:
     if whole is None:
         raise ModelError("is flat; take the shape hull with its vertices")
     if mesh.is_hull(whole):
-        rounding = 1e-9 * mesh.size
-        return Decomposition((whole.points,), np.array([whole.reach(rounding)]), whole.reach(rounding))
+        return _of_hull(whole, 1e-9 * mesh.size, error)
     threshold, reached = 2 * error, []
     for _ in range(TRIES):
         cells, margin = _cells(mesh, threshold), min(GAPS * mesh.size, error / 4)
@@ -98,6 +98,15 @@ def decompose(mesh: Triangles, error: float) -> Decomposition:
         f"{number} convex pieces come within {best:.3g} of it, and error = {error:.3g} is asked; allow a larger error, or "
         "leave out small details of the mesh"
     )
+
+
+def _of_hull(cell: Cell, rounding: float, error: float) -> Decomposition:
+    """The single piece of a convex mesh. Of one with many corners, such as a dome, a part of them is enough."""
+    if len(cell.points) <= MANY:
+        return Decomposition((cell.points,), np.array([cell.reach(rounding)]), cell.reach(rounding))
+    points, more = _fewer(cell.points, error / 2)
+    # the hull of all corners contains the mesh as it is: its planes need not be moved
+    return Decomposition((points,), np.array([more + rounding]), more + rounding)
 
 
 _known: dict[str, Decomposition] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from jaxmbs.errors import ModelError
 
+MOST = 2_000_000  # triangles times planes that are compared at once
 NEEDS = "needs trimesh and coacd: pip install 'jaxmbs[mesh]'"
 
 
@@ -141,9 +143,26 @@ class Triangles:
 
     def is_hull(self, cell: Cell) -> bool:
         """Whether it is the surface of this cell, the hull of its vertices, and nothing else."""
-        rounding = 1e-9 * self.size
-        on = (np.abs(self.corners @ cell.normals.T - cell.heights) <= rounding).all(1).any(-1)
-        return bool(on.all()) and abs(cell.volume - self.volume) <= 1e-9 * cell.volume
+        from scipy.spatial import KDTree
+
+        if abs(cell.volume - self.volume) > 1e-9 * cell.volume:
+            return False
+        rounding, (a, b, c) = 1e-9 * self.size, np.moveaxis(self.corners, 1, 0)
+        across = np.cross(b - a, c - a)
+        plane = KDTree(cell.normals).query(across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-300))[
+            1
+        ]
+        beyond = (self.corners * cell.normals[plane][:, None]).sum(2) - cell.heights[plane][:, None]
+        off = np.flatnonzero((np.abs(beyond) > rounding).any(1))  # of narrow triangles, the normals are not so near
+        return all(
+            (np.abs(self.corners[k] @ cell.normals.T - cell.heights) <= rounding).all(1).any(-1).all()
+            for k in _blocks(off, len(cell.normals))
+        )
+
+
+def _blocks(numbers: np.ndarray, planes: int) -> list[np.ndarray]:
+    """Numbers of triangles, so many at a time that an array with all planes for each of them is of moderate size."""
+    return np.array_split(numbers, max(1, math.ceil(len(numbers) * planes / MOST)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,10 +222,14 @@ def _outside(triangles: np.ndarray, owner: np.ndarray, cells: list[Cell], margin
     inside, near = np.zeros(len(triangles), bool), []
     for k, cell in enumerate(cells):
         lowest, highest = cell.points.min(0) - margin, cell.points.max(0) + margin
-        close = np.flatnonzero(((low <= highest) & (high >= lowest)).all(1) & (owner != k))
-        above = triangles[close] @ cell.normals.T - cell.heights > margin  # (triangles, corners, planes)
-        inside[close] |= ~above.any((1, 2))
-        near.append(set(close[~above.all(1).any(-1)].tolist()))
+        cut = set[int]()
+        for close in _blocks(
+            np.flatnonzero(((low <= highest) & (high >= lowest)).all(1) & (owner != k)), len(cell.normals)
+        ):
+            above = triangles[close] @ cell.normals.T - cell.heights > margin  # (triangles, corners, planes)
+            inside[close] |= ~above.any((1, 2))
+            cut.update(close[~above.all(1).any(-1)].tolist())
+        near.append(cut)
     left = []
     for k in np.flatnonzero(~inside).tolist():
         polygons = [triangles[k]]

@@ -97,6 +97,37 @@ def test_a_smaller_error_gives_more_pieces_that_are_nearer():
     assert found[0].error > found[1].error and len(found[0].points) < len(found[1].points)
 
 
+def sphere(number):
+    """(vertices, triangles) of a ball of radius 1 with two poles and number x number / 2 other vertices on it."""
+    turns, heights = 2 * np.pi * np.arange(number) / number, np.pi * np.arange(1, number // 2) / (number // 2)
+    rings = [np.c_[np.sin(h) * np.cos(turns), np.sin(h) * np.sin(turns), np.full(number, np.cos(h))] for h in heights]
+    vertices = np.concatenate([[[0, 0, 1]], *rings, [[0, 0, -1]]])
+    last, here, there = len(vertices) - 1, np.arange(number), (np.arange(number) + 1) % number
+    below = 1 + number * (len(rings) - 1)
+    triangles = [np.c_[0 * here, 1 + here, 1 + there], np.c_[0 * here + last, below + there, below + here]]
+    for k in range(len(rings) - 1):
+        a, b, c, d = (1 + number * k + here, 1 + number * k + there,
+                      1 + number * (k + 1) + here, 1 + number * (k + 1) + there)  # fmt: skip
+        triangles += [np.c_[a, c, d], np.c_[a, d, b]]
+    return vertices, np.concatenate(triangles)
+
+
+def test_a_fine_dome_is_one_piece_with_few_corners(monkeypatch):
+    """A convex mesh of thousands of triangles: not compared with all planes at once, nor kept with all corners."""
+    mesh, error = Triangles.of(*sphere(64)), 0.05
+    assert len(mesh.triangles) > 3900
+    monkeypatch.setattr("jaxmbs.geometry.meshes.MOST", 1000)
+    monkeypatch.setattr(decompose_module, "_cells", lambda *_: pytest.fail("it is not cut"))
+    found = decompose(mesh, error)
+    (points,), (ball,) = found.points, found.margins
+    assert len(points) < 250 and ball <= found.error <= error
+    directions = RNG.normal(size=(2000, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    reach = (points @ directions.T).max(0) + ball
+    true = (mesh.vertices @ directions.T).max(0)
+    assert (reach - true).min() >= 0 and (reach - true).max() <= error
+
+
 def test_what_cells_leave_out_and_how_far_they_reach():
     """Halves of a box with a gap, and one that is too large: what is missing and what is too much are known exactly."""
     box = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
