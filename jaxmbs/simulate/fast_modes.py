@@ -96,7 +96,7 @@ def _vibrations(given: _Given) -> tuple[np.ndarray, np.ndarray]:
                     C[own, own] += m * p["damping_matrix"].reshape(len(w), -1)
     allowed = np.eye(model.nv)[:, at]
     if s.constrained:
-        rows = rows_at(Tree(model), [given.q[own].tolist() for own in s.q_slices])[1]
+        rows = rows_at(Tree(model), given.q.tolist())[1]
         allowed = allowed @ scipy.linalg.null_space(rows @ allowed)
     squared, shapes = scipy.linalg.eigh(allowed.T @ (K[:, None] * allowed), allowed.T @ A @ allowed)
     whole = allowed @ shapes  # of unit modal mass
