@@ -25,6 +25,7 @@ def samples(path, monkeypatch, target):
         calls.append(given)
         return target.call(*given)
 
+    monkeypatch.setenv("JAXMBS_KERNELS", "machine")
     monkeypatch.setattr(mapped_program.machine, "MACHINE", dataclasses.replace(target, call=call))
     study = read(path)
     return samples_of(study, precision())(keys_of(study), np.arange(ROWS, dtype=np.uint32)), len(calls)
