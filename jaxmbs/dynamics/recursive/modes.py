@@ -1,7 +1,7 @@
 """The steps of the articulated-body algorithm for a flexible body.
 
-Its nodes hand on what they carry, and the body eliminates its modes: one after the other or, if there are many modes and only
-one node carries mass, all together at this node, which takes fewer operations.
+Its nodes hand on what they carry, and the body eliminates its modes: one after the other or, if there are many modes and
+only one node carries mass, all together at this node, which takes fewer operations.
 """
 
 from __future__ import annotations
