@@ -16,11 +16,20 @@ import jax.numpy as jnp
 
 from jaxmbs.geometry.tables import Unions, choose
 from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.spatial.scalar import minimum
 
 Scalar = Any
 ITERATIONS = 40  # polyhedra need about ten; round pieces converge linearly
 LOOSE = 0.2  # share of what a gap exceeds `exact` by, up to which it may be found too small
 SUBSETS = tuple(s for n in range(4) for s in itertools.combinations(range(3), n))
+
+
+class Limits(NamedTuple):
+    """When a search ends before the distance is known: see `Before`."""
+
+    exact: Scalar
+    enough: Scalar
+    displacement: Vector3
 
 
 class _Search(NamedTuple):
@@ -58,11 +67,11 @@ class _Passes(NamedTuple):
 
 def widest_gap(
     u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, starts: tuple[Vector3, Vector3], most: Scalar,
-    needed: Any, exact: Any, enough: Any,
+    needed: Any, limits: Limits,
 ) -> tuple[Scalar, Vector3, Vector3, Vector3]:  # fmt: skip
     """The widest gap of two pieces, without their thickness, its direction, a point of the first, and the vector from it to
     that of the second. starts: the first direction, not necessarily of length one, and that from the middle of the first to
-    that of the second; most: the size of both. exact, enough: see `Before`.
+    that of the second; most: the size of both; limits: of the search for their distance.
 
     Where they overlap, the gap is negative: the depth in the best of some directions. The search begins with the best of
     the faces' normals. The pieces are displaced along it until they are apart; the direction between their closest points
@@ -90,8 +99,9 @@ def widest_gap(
     def once(x: _Passes) -> _Passes:
         first, m = x.number == 0, Vector3(*x.m)
         start = Vector3(*choose(first, starts[0], m))
-        limits = (jnp.where(first, y, jnp.inf) for y in (exact, enough))
-        s = _closest(u, i, j, rotation, position + m * x.shift, start, *limits)
+        exact, enough = (jnp.where(first, x, jnp.inf) for x in (limits.exact, limits.enough))
+        own = Limits(exact, enough, limits.displacement)
+        s = _closest(u, i, j, rotation, position + m * x.shift, start, own)
         n = Vector3(*s.normal)
         value = s.gap - x.shift * (m @ n)
         points, v = tuple(_weighted(s.points, s.weights)), tuple(Vector3(*s.v) - m * x.shift)
@@ -126,7 +136,7 @@ def widest_gap(
 
 
 def _closest(
-    u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, start: Vector3, exact: Any, enough: Any
+    u: Unions, i: Any, j: Any, rotation: Matrix3, position: Vector3, start: Vector3, limits: Limits
 ) -> _Search:
     """The closest points of two pieces, without their thickness. start: the first direction."""
     tiny, close = 8 * float(jnp.finfo(u.dtype).eps), float(jnp.finfo(u.dtype).eps) ** (2 / 3)
@@ -150,8 +160,9 @@ def _closest(
         widest, normal = jnp.where(better, gap, s.gap), choose(better, n, s.normal)
         fresh = s.count == 0
         near = ~fresh & ((length - widest <= tiny * length) | (length <= 0))
-        near = near | (widest - thick > enough)
-        near = near | (~fresh & (length - widest <= LOOSE * (widest - thick - exact)))
+        closing = minimum(Vector3(*normal) @ limits.displacement, 0.0)
+        near = near | (widest - thick + closing > limits.enough)
+        near = near | (~fresh & (length - widest <= LOOSE * (widest - thick - limits.exact)))
         found, corners, points, weights, used, inside = _reduced(s, w, p)
         # where planes have proven a gap, the origin is in no simplex, even if one that is almost flat seems to contain it
         stuck = ~fresh & (~(found @ found < square) | (inside & (widest > 0)))

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.geometry.closest import widest_gap
+from jaxmbs.geometry.closest import Limits, widest_gap
 from jaxmbs.geometry.tables import Unions, choose
 from jaxmbs.spatial import Matrix3, Vector3
 
@@ -25,7 +25,7 @@ class Separation(NamedTuple):
     body; point_a, point_b: the nearest points. All in axes of the first body. piece_a, piece_b: which pieces.
 
     ahead [m]: the least gap between the planes of any two pieces after `Before.displacement`, with the planes fixed to the
-    first body. passed [m]: pieces that were passed over are at least this far apart.
+    first body. passed [m]: the planes between pieces that were passed over are at least this far apart, now and after it.
     """
 
     gap: Scalar
@@ -42,9 +42,9 @@ class Before(NamedTuple):
     """What a search begins with.
 
     A gap of less than `exact` [m] is computed as well as it can be. For a wider one, the result is a lower bound that
-    exceeds `exact`, too; pieces that are proven to be more than `enough` [m] apart, which is not less than `exact`, are
-    passed over. displacement [m]: of the second body, see `Separation.ahead`. piece_b: the piece of the second body that is
-    probably the nearest.
+    exceeds `exact`, too; pieces that are proven to be more than `enough` [m] apart, which is not less than `exact`, also
+    after a displacement [m] of the second body, are passed over. If `enough` is minus infinity, nothing is computed.
+    piece_b: the piece of the second body that is probably the nearest.
     """
 
     exact: Scalar = np.inf
@@ -66,6 +66,8 @@ def separation(
 
     frame = u.frame(first)
     turned, moved = frame @ rotation, frame @ position
+    displacement = Vector3(*before.displacement)
+    along = frame @ displacement
 
     def with_all(x: Any) -> Any:
         """The least gap so far and what belongs to it, after the pairs of all pieces of the first body with the piece j of
@@ -77,7 +79,7 @@ def separation(
         def passing(x: Any) -> Any:
             """The next group that may be nearer than the limit, and whether it is a single piece."""
             k, _, most = x
-            near = u.group(k).apart(box)[0] < most
+            near = u.group(k).apart(box, displacement)[0] < most
             single = near & (u.single(k) >= 0)
             return jnp.where(single, k, jnp.where(near, k + 1, u.after(k))), single, most
 
@@ -86,8 +88,8 @@ def separation(
             k, near, most, *_ = x
             k, single, _ = jax.lax.while_loop(lambda x: (x[0] < last_group) & ~x[1], passing, (k, near, most))
             i = u.single(k)
-            wide, across = u.box(i).apart(box)
-            near = single & (wide < most) & ~u.span(i).beside(span, most)
+            wide, across = u.box(i).apart(box, displacement)
+            near = single & (wide < most) & ~u.span(i).beside(span, along, most)
             return jnp.where(single, u.after(k), k), near, most, i, wide, *across
 
         def pair(x: Any) -> Any:
@@ -99,17 +101,20 @@ def separation(
             own = u.box(i)
             center, size = box.middle - own.middle, own.size() + box.size()
             starts = Vector3(*choose(wide > 0, across, center)), center
-            gap, n, p, v = widest_gap(u, i, j, rotation, position, starts, size, near, before.exact, most)
+            gap, n, p, v = widest_gap(
+                u, i, j, rotation, position, starts, size, near, Limits(before.exact, most, displacement)
+            )
             new = (gap - u.ball(i) - u.ball(j), *n, *(p + n * u.ball(i)), *(p + v - n * u.ball(j)), i, j)
             *nearest, ahead = found
-            then = jnp.where(near, jnp.minimum(ahead, new[0] + n @ Vector3(*before.displacement)), ahead)
+            then = jnp.where(near, jnp.minimum(ahead, new[0] + n @ displacement), ahead)
             return (k, *choose(near & (new[0] < found[0]), new, nearest), then)
 
         after = jnp.where(j + 1 == last_piece, piece, j + 1)
         return (number + 1, after, *jax.lax.while_loop(lambda x: x[0] < last_group, pair, (group, *found))[1:])
 
     first_pieces, far = u.pieces(first)[0], zero + jnp.inf
-    start = (jnp.int32(0), piece + before.piece_b, far, zero + 1, *(zero,) * 8, first_pieces, piece, far)
+    done = jnp.where(before.enough > -jnp.inf, 0, last_piece - piece)
+    start = (done, piece + before.piece_b, far, zero + 1, *(zero,) * 8, first_pieces, piece, far)
     _, _, *found = jax.lax.while_loop(lambda x: x[0] < last_piece - piece, with_all, start)
     normal, point_a, point_b = (Vector3(*found[k : k + 3]) for k in (1, 4, 7))
     pieces = found[10] - first_pieces, found[11] - piece

@@ -12,6 +12,7 @@ import numpy as np
 from jaxmbs.batching.lookup import Table, lookup
 from jaxmbs.geometry.pieces import Union
 from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.spatial.scalar import minimum
 
 Scalar = Any
 
@@ -120,31 +121,23 @@ class Box(NamedTuple):
     def placed(self, rotation: Matrix3, position: Vector3) -> Box:
         return Box(rotation @ self.middle + position, tuple(rotation @ e for e in self.edges), self.halves)
 
-    def apart(self, other: Box) -> tuple[Scalar, Vector3]:
-        """The widest gap between the boxes along any of their edges, never more than their distance, and this edge, towards
-        the other box."""
+    def apart(self, other: Box, displacement: Vector3) -> tuple[Scalar, Vector3]:
+        """The widest gap between the boxes along any of their edges, now and after a displacement of the other one (the less
+        of both), never more than their distance, and this edge, towards the other box."""
         T = other.middle - self.middle
         C = [[abs(e @ f) for f in other.edges] for e in self.edges]
         h, g = tuple(self.halves), tuple(other.halves)
-        best, along, edge = -jnp.inf, 1.0, (1.0, 0.0, 0.0)
+        best, edge = -jnp.inf, (1.0, 0.0, 0.0)
         for k in range(3):
-            one = T @ self.edges[k]
-            gap = abs(one) - h[k] - (g[0] * C[k][0] + g[1] * C[k][1] + g[2] * C[k][2])
-            more = gap > best
-            best, along, edge = (
-                jnp.where(more, gap, best),
-                jnp.where(more, one, along),
-                choose(more, self.edges[k], edge),
-            )
-            two = T @ other.edges[k]
-            gap = abs(two) - g[k] - (h[0] * C[0][k] + h[1] * C[1][k] + h[2] * C[2][k])
-            more = gap > best
-            best, along, edge = (
-                jnp.where(more, gap, best),
-                jnp.where(more, two, along),
-                choose(more, other.edges[k], edge),
-            )
-        return best, Vector3(*edge) * jnp.where(along < 0, -1.0, 1.0)
+            own = h[k] + (g[0] * C[k][0] + g[1] * C[k][1] + g[2] * C[k][2])
+            others = g[k] + (h[0] * C[0][k] + h[1] * C[1][k] + h[2] * C[2][k])
+            for along, size in ((self.edges[k], own), (other.edges[k], others)):
+                ahead = T @ along
+                towards = jnp.where(ahead < 0, -1.0, 1.0)
+                gap = abs(ahead) - size + minimum(towards * (displacement @ along), 0.0)
+                more = gap > best
+                best, edge = jnp.where(more, gap, best), choose(more, along * towards, edge)
+        return best, Vector3(*edge)
 
     def span(self) -> Span:
         """The box about it with edges along the axes in which it is given."""
@@ -161,13 +154,13 @@ class Span(NamedTuple):
     middle: Vector3
     halves: Vector3
 
-    def beside(self, other: Span, least: Scalar) -> Any:
-        """Whether two such boxes are at least `least` apart, in any direction."""
-        gaps = (
-            abs(b - a) - g - h for a, b, g, h in zip(self.middle, other.middle, self.halves, other.halves, strict=True)
-        )
-        beyond = Vector3(*(jnp.maximum(x, 0.0) for x in gaps))
-        return (least > 0) & (beyond @ beyond >= least * least)
+    def beside(self, other: Span, displacement: Vector3, least: Scalar) -> Any:
+        """Whether two such boxes are at least `least` apart, in any direction, now and after a displacement of the other."""
+        sides = zip(self.middle, other.middle, self.halves, other.halves, strict=True)
+        beyond = Vector3(*(jnp.maximum(b - a - g - h, 0.0) - jnp.maximum(a - b - g - h, 0.0) for a, b, g, h in sides))
+        square = beyond @ beyond
+        after = square + minimum(beyond @ displacement, 0.0)  # times the gap
+        return (least > 0) & (after > 0) & (after * after >= least * least * square)
 
 
 def _spans(boxes: Any) -> np.ndarray:

@@ -52,6 +52,12 @@ MOTIONS = {  # of a body: shapes, position, velocity and angular velocity at the
         (Ball("world", center=(0.0, 1.3, 0.0), radius=0.1), Capsule("bar", radius=0.05, length=2.0)),
         (STILL, STILL, (0, 0, 2.0)), (0.15, np.pi / 4),
     ),
+    "low": (  # over a bump on a floor that comes slowly nearer: at the step before, the floor is the nearest
+        (Compound([Box("world", center=(0, 0, -5.5), size=(20.0, 20.0, 10.0)), Ball("world", (0, 0, -0.3), radius=0.3)]),
+         Ball("low", radius=0.1)),
+        ((-3.0, 0.0, 0.4), (4.0, 0, -0.02), STILL),
+        (abs(0.7 * 4.0 - 3.0 * 0.02) / np.hypot(4.0, 0.02) - 0.4, (3.0 * 4.0 + 0.7 * 0.02) / (4.0**2 + 0.02**2)),
+    ),
     "rests": ((BLOCK, Tube("rests", radius=0.1, length=0.5)), ((1.0, 0, 0), STILL, STILL), (0.55, 0.0)),
     "leaves": ((BLOCK, Ball("leaves", radius=0.1)), ((1.0, 0, 0), (0.5, 0, 0), STILL), (0.7, 0.0)),
 }  # fmt: skip
@@ -161,7 +167,7 @@ def test_a_ball_that_comes_and_goes_within_a_step():
     shapes, there = (Box("a", size=(1.0, 1.0, 1.0)), Ball("b", radius=0.1)), (1.6, 0.0, 0.0)
     placed = (*np.eye(3).ravel(), *there)
     memory = Memory.none()._replace(
-        time=0.0, placed=placed, searched=placed, rates=(*(0.0,) * 9, -2.4, 0.0, 0.0), gap=1.0, ahead=1.0, passed=1.0
+        time=0.0, placed=placed, searched=placed, rates=(*(0.0,) * 9, -2.4, 0.0, 0.0), gap=1.0, ahead=1.0
     )
     now = Scene(np.eye(3), there, t=1.0, moving=(2.4, 0.0, 0.0))
     ((value, t),), _ = jax.jit(lambda m: least_distances([(*shapes, now)], [m], [0.5]))(memory)

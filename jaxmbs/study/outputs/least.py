@@ -20,8 +20,10 @@ from jaxmbs.study.outputs.path import ZERO, Numbers, Path, point, since
 from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
-AHEAD = 10.0  # steps for which one search should be enough
-LONGER = 1.5  # or as many times as long as the last one was
+GROWTH = 1.5  # rows of a batch search together, each time after this many times as many steps as until the last time
+AHEAD = 1.5  # a search looks so much farther ahead than the motion would go at its present speed
+LONGER = 3.0  # one that was needed earlier looks ahead this many times as far as the last one reached, at most
+MARGIN = 0.1  # share of the expected motion by which the gaps should exceed the least distance
 SEARCHES = 12  # of one step at most
 SMALL = 0.6  # the least distance is found to within this power of the rounding error times the motion in a step
 UNKNOWN = -1e30  # [m]
@@ -33,9 +35,11 @@ class Memory(NamedTuple):
     Of the last time: its `time` [s], NaN before the first one; the placement of the second body in axes of the first, and
     its rates; the distance [m] and its rate [m/s], NaN if they were not computed.
 
-    Of the last search: the placement `searched`; how many steps were made since. Pairs of pieces were at least `gap` [m]
-    apart, and at least `ahead` [m] after a displacement [m] of the second body; those that were passed over were `passed`
-    [m] apart. piece_b: which piece of the second body was the nearest.
+    Of the last search: the placement `searched`; how many steps were made since. The planes between pairs of pieces were at
+    least `gap` [m] apart, and at least `ahead` [m] after a displacement [m] of the second body. piece_b: which piece of the
+    second body was the nearest.
+
+    times: how many there were; due: after how many of them the next search is due, whether it is needed or not.
     """
 
     time: Scalar
@@ -48,12 +52,13 @@ class Memory(NamedTuple):
     displacement: tuple[Scalar, ...]
     gap: Scalar
     ahead: Scalar
-    passed: Scalar
     piece_b: Scalar
+    times: Scalar
+    due: Scalar
 
     @classmethod
     def none(cls) -> Memory:
-        return cls(np.nan, ZERO, ZERO, np.nan, np.nan, ZERO, 0.0, (0.0,) * 3, UNKNOWN, UNKNOWN, UNKNOWN, 0.0)
+        return cls(np.nan, ZERO, ZERO, np.nan, np.nan, ZERO, 0.0, (0.0,) * 3, UNKNOWN, UNKNOWN, 0.0, 0.0, 0.0)
 
 
 def least_distances(
@@ -64,9 +69,12 @@ def least_distances(
 
     The planes between two pieces, fixed to the first body, still separate them when the second body has moved, with a gap
     that has changed by no more than the motion across the planes. As long as no gap can thus have become less than the
-    least distance, there is nothing to compute. Between two times, the second body moves on cubics with the placements and
-    velocities of both: their corners bound the gaps, and where the distance falls at the first time and grows at the
-    second, the instant between is found at which it is least.
+    least distance, there is nothing to compute. In a batch, rows would wait for one another's searches if that holds for a
+    different number of steps in each, so that some searches are made before they are needed, at the same steps in all rows.
+
+    Between two times, the second body moves on cubics with the placements and velocities of both: their corners bound the
+    gaps, and where the distance falls at the first time and grows at the second, the instant between is found at which it is
+    least.
     """
     paths, arriving, steps = zip(
         *(
@@ -76,48 +84,52 @@ def least_distances(
         strict=True,
     )
     fixed, spans = jax.lax.stop_gradient((paths, steps))
-    far, bounds, rows = [], [], []
+    bounds, rows, updated = [], [], []
     for (_, b, _), m, path, h, x in zip(pairs, memories, fixed, spans, least, strict=True):
         of_corners = [_bound(b, m, corner) for corner in path.corners()[1:]]
         bound, last = functools.reduce(jnp.minimum, [y.least for y in of_corners]), of_corners[-1]
         bounds.append(bound)
-        far.append(bound >= x)
-        a_step = jnp.maximum(AHEAD / (m.steps + 1), LONGER)
-        # where there is nothing to compute, the search ends at once
-        exact, enough = (jnp.where(far[-1], -jnp.inf, y) for y in (x, x + a_step * last.moved))
-        start = Before(exact, enough, tuple(last.displacement * a_step), m.piece_b)
-        rows.append(_Row(start, path, m.distance, m.rate * h, _length(b, path)))
+        needed, due = ~(bound >= x), m.times >= m.due
+        following = jnp.where(due, jnp.floor(GROWTH * m.times) + 1, m.due)
+        more = AHEAD * (following - m.times) / (m.steps + 1)
+        more = jnp.where(needed, jnp.minimum(more, LONGER), more) * ~jnp.isnan(m.time)
+        exact = jnp.where(needed, jnp.inf, x)
+        enough = jnp.where(needed | due, x + MARGIN * more * last.moved, -jnp.inf)
+        start = Before(exact, enough, tuple(last.displacement * more), m.piece_b)
+        before = jnp.where(needed, m.distance, jnp.inf)  # infinity: the distance between the times does not matter
+        rows.append(_Row(start, x, path, before, m.rate * h, _length(b, path)))
+        updated.append(m._replace(times=m.times + 1, due=following))
     out, new = [], []
     for k, (end, best, s) in enumerate(over_pairs(pairs, rows, _searched)):
         start, path = rows[k].start, paths[k]
         value = jnp.where(best.gap > start.enough, start.enough, differentiable(best, path.at(s)))
-        t = jnp.asarray(pairs[k][2].t)
-        out.append((jnp.where(far[k], bounds[k], value), jnp.where(far[k], t, t - (1 - s) * steps[k])))
-        last = memories[k]._replace(time=t, placed=path.end, rates=arriving[k])
-        new.append(_remembered(last, rows[k], far[k], end))
+        idle, t = start.enough == -jnp.inf, jnp.asarray(pairs[k][2].t)
+        out.append((jnp.where(idle, bounds[k], value), jnp.where(idle, t, t - (1 - s) * steps[k])))
+        last = updated[k]._replace(time=t, placed=path.end, rates=arriving[k])
+        new.append(_remembered(last, rows[k], idle, end))
     return out, new
 
 
-def _remembered(m: Memory, row: _Row, far: Scalar, end: Separation) -> Memory:
-    """A memory with the last search, and with what was computed now. far: nothing was; end: the separation now."""
+def _remembered(m: Memory, row: _Row, idle: Scalar, end: Separation) -> Memory:
+    """A memory with the last search, and with what was computed now. idle: nothing was; end: the separation now."""
     start, placed = row.start, row.path.end
-    unknown = far | (end.gap > start.exact)
+    unknown = idle | (end.gap > jnp.minimum(start.exact, end.passed))
     growing = end.normal @ point(jax.lax.stop_gradient(m.rates), on_second(end, placed))
     distance, rate = (jnp.where(unknown, jnp.nan, x) for x in (end.gap, growing))
     now = m._replace(distance=distance, rate=rate)
     gap, ahead = (jnp.minimum(x, end.passed) for x in (end.gap, end.ahead))
     fresh = now._replace(
-        searched=placed, steps=0.0, displacement=start.displacement, gap=gap, ahead=ahead, passed=end.passed,
-        piece_b=end.piece_b,
-    )  # fmt: skip
-    return chosen(far, now._replace(steps=m.steps + 1), fresh)
+        searched=placed, steps=0.0, displacement=start.displacement, gap=gap, ahead=ahead, piece_b=end.piece_b
+    )
+    return chosen(idle, now._replace(steps=m.steps + 1), fresh)
 
 
 class _Row(NamedTuple):
-    """What a search of one pair begins with. distance, rate: at the first time [m, m], NaN if unknown; length [m]: of the
-    longest path of a point of the second body."""
+    """What a search of one pair begins with. least: that of all times before [m]; distance, rate: at the first time [m, m],
+    NaN if unknown; length [m]: of the longest path of a point of the second body."""
 
     start: Before
+    least: Scalar
     path: Path
     distance: Scalar
     rate: Scalar
@@ -151,7 +163,6 @@ def _searched(row: _Row, separated: Separated) -> tuple[Separation, Separation, 
     """The separation at the end of the path, the least one on it, and its s."""
     start, path = row.start, row.path
     zero = jnp.zeros_like(row.length)
-    least = jnp.minimum(start.exact, start.enough)  # minus infinity where there is nothing to compute
     small = float(jnp.finfo(zero.dtype).eps) ** SMALL * row.length
 
     def turn(z: _Line) -> _Line:
@@ -159,20 +170,26 @@ def _searched(row: _Row, separated: Separated) -> tuple[Separation, Separation, 
         exact, enough = (jnp.where(first, x, jnp.inf) for x in (start.exact, start.enough))
         placed = path.at(z.s)
         piece_b = jnp.where(first, start.piece_b, z.best.piece_b)
-        x = separated(placed, Before(exact, enough, start.displacement, piece_b))
-        here = z.s, jnp.minimum(x.gap, x.passed), x.normal @ point(path.rate(z.s), on_second(x, placed))
+        ahead = tuple(jnp.where(first, c, 0.0) for c in start.displacement)
+        x = separated(placed, Before(exact, enough, ahead, piece_b))
+        rate = x.normal @ point(path.rate(z.s), on_second(x, placed))
+        rate = jnp.where(x.gap > x.passed, row.length, rate)  # of pieces that were passed over, at most
+        here = z.s, jnp.minimum(x.gap, x.passed), rate
         ends = first | ((z.s > 0) & (here[2] >= 0))
         before, after = choose(ends, z.before, here), choose(ends, here, z.after)
         better = first | (x.gap < z.best.gap)
         best, where = chosen(better, x, z.best), jnp.where(better, z.s, z.where)
         # the distance changes by no more than the motion: it cannot have been less than the known ones if these suffice
-        lowest = (jnp.where(jnp.isnan(before[1]), least, before[1]) + after[1] - row.length) / 2
+        lowest = (jnp.where(jnp.isnan(before[1]), row.least, before[1]) + after[1] - row.length) / 2
         asked = first & jnp.isnan(before[1])
-        falls = (before[2] < 0) & (jnp.minimum(before[1], after[1]) - _crossing(before, after)[1] > small)
-        going = (after[2] > 0) & (lowest < jnp.minimum(least, best.gap)) & (asked | falls) & (z.number + 1 < SEARCHES)
+        falls = (before[2] < 0) & (_fall(before, after) > small)
+        going = (
+            (after[2] > 0) & (lowest < jnp.minimum(row.least, best.gap)) & (asked | falls) & (z.number + 1 < SEARCHES)
+        )
         # where another piece becomes the nearest, the distance has a kink, which the tangents find
         kink = z.number % 3 == 2
-        between = jnp.where(kink, _crossing(before, after)[0], _of_cubic(before, after))
+        crossing = jnp.where(_convex(before, after), _crossing(before, after)[0], (before[0] + after[0]) / 2)
+        between = jnp.where(kink, crossing, _of_cubic(before, after))
         s = jnp.where(asked, 0.0, jnp.clip(between, *_inner(before[0], after[0])))
         return _Line(going, z.number + 1, s, before, after, chosen(first, x, z.end), best, where)
 
@@ -197,6 +214,18 @@ def _of_cubic(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
     return b - (b - a) * (rising + root - mean) / jnp.where(below > 0, below, 1.0)
 
 
+def _convex(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
+    """Whether a convex function can have these values: each is over the tangent of the other."""
+    (a, x, falling), (b, y, rising) = before, after
+    return (x + falling * (b - a) <= y) & (y - rising * (b - a) <= x)
+
+
+def _fall(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
+    """By how much a distance between may be less than both, which fall towards each other."""
+    of_convex = jnp.minimum(before[1], after[1]) - _crossing(before, after)[1]
+    return jnp.where(_convex(before, after), of_convex, after[2] * (after[0] - before[0]))
+
+
 def _crossing(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> tuple[Scalar, Scalar]:
     """(s, distance) where the tangents cross: a convex function between is nowhere less."""
     (a, x, falling), (b, y, rising) = before, after
@@ -215,7 +244,7 @@ def _bound(shape: Shape, m: Memory, now: Numbers) -> _Bound:
     # the least of gaps that change linearly with the displacement is concave
     along = (1 - share) * m.gap + share * m.ahead - beside
     size = _reach(shape) + _middle(shape).norm() + Vector3(*now[9:]).norm()
-    least = jnp.minimum(jnp.maximum(along, m.gap - moved), m.passed - moved)
+    least = jnp.maximum(along, m.gap - moved)
     return _Bound(least - turning - 32 * jnp.finfo(size.dtype).eps * size, moved + turning, displacement)
 
 
