@@ -58,6 +58,17 @@ MOTIONS = {  # of a body: shapes, position, velocity and angular velocity at the
         ((-3.0, 0.0, 0.4), (4.0, 0, -0.02), STILL),
         (abs(0.7 * 4.0 - 3.0 * 0.02) / np.hypot(4.0, 0.02) - 0.4, (3.0 * 4.0 + 0.7 * 0.02) / (4.0**2 + 0.02**2)),
     ),
+    "pebble": (  # on such a floor, over which it passes between two of the instants that are looked at
+        (Compound([Box("world", center=(0, 0, -5.5), size=(20.0, 20.0, 10.0)),
+                   Ball("world", (-0.085, 0, -0.5), radius=0.045)]), Ball("pebble", radius=0.1)),
+        ((-3.0, 0.0, -0.35), (4.0, 0, -0.002), STILL),
+        (abs(0.15 * 4.0 - 2.915 * 0.002) / np.hypot(4.0, 0.002) - 0.145, (2.915 * 4.0 + 0.15 * 0.002) / (4.0**2 + 0.002**2)),
+    ),
+    "rail": (  # past three balls in one step, of which the first comes nearest
+        (Compound([Ball("world", (x, 0, 0), radius=r) for x, r in ((-1.0, 0.2), (-0.5, 0.15), (0.0, 0.15))]),
+         Ball("rail", radius=0.1)),
+        ((-3.0, 0.6, 0.0), (4.0, 0, 0), STILL), (0.3, 0.5),
+    ),
     "rests": ((BLOCK, Tube("rests", radius=0.1, length=0.5)), ((1.0, 0, 0), STILL, STILL), (0.55, 0.0)),
     "leaves": ((BLOCK, Ball("leaves", radius=0.1)), ((1.0, 0, 0), (0.5, 0, 0), STILL), (0.7, 0.0)),
 }  # fmt: skip

@@ -73,16 +73,19 @@ BODIES = {
 def compiled(dtype=np.float64):
     unions = Unions(list(BODIES.values()), dtype)
 
-    def fn(first, second, R, p):
-        s = separation(unions, first, second, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), Before())
-        return s.gap, *(jnp.stack(list(x)) for x in (s.normal, s.point_a, s.point_b)), s.piece_a, s.piece_b
+    def fn(first, second, R, p, displacement, exact, enough):
+        before = Before(exact, enough, tuple(displacement))
+        s = separation(unions, first, second, Matrix3.of(list(jnp.ravel(R))), Vector3.of(list(p)), before)
+        points = (jnp.stack(list(x)) for x in (s.normal, s.point_a, s.point_b))
+        return s.gap, *points, s.piece_a, s.piece_b, s.ahead, s.passed
 
     return mbs.jit(fn, in_axes=0)
 
 
-def apart(a, b, R, p, dtype=np.float64):
+def apart(a, b, R, p, dtype=np.float64, displacement=None, exact=np.inf, enough=np.inf):
     first, second = (np.full(len(p), list(BODIES).index(x), np.int32) for x in (a, b))
-    return [np.asarray(x) for x in compiled(dtype)(first, second, R.astype(dtype), p.astype(dtype))]
+    before = np.zeros_like(p) if displacement is None else displacement, *(exact + 0 * p[:, 0], enough + 0 * p[:, 0])
+    return [np.asarray(x) for x in compiled(dtype)(first, second, *(x.astype(dtype) for x in (R, p, *before)))]
 
 
 def placements(number, far, seed=1):
@@ -125,7 +128,7 @@ def test_against_least_squares(pair, far):
 def test_the_planes_prove_the_gap():
     """All corners of the nearest pieces lie beyond the planes, and the pieces contain the nearest points."""
     R, p = placements(200, 9)
-    gap, normal, on_a, on_b, i, j = apart("four", "nine", R, p)
+    gap, normal, on_a, on_b, i, j, *_ = apart("four", "nine", R, p)
     for k in np.flatnonzero(gap > 0):
         a, b = BODIES["four"].pieces[i[k]].centers, BODIES["nine"].pieces[j[k]].centers @ R[k].T + p[k]
         assert (b @ normal[k]).min() - (a @ normal[k]).max() == pytest.approx(gap[k], rel=1e-12)
@@ -286,6 +289,23 @@ def test_derivatives_where_the_nearest_point_changes_over():
         found = np.asarray(jax.jit(mode(gaps))(zero)).T
         assert np.all(np.abs(found - sides).min(0) < 1e-5)
         np.testing.assert_allclose(np.abs(found[0, 0]), 1.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("bodies", [("four", "nine"), ("wall", "bell"), ("thirty", "ball")])
+def test_the_planes_of_a_search_hold_ahead(bodies):
+    """During a displacement, the bodies are never nearer than the line between the least gap of the planes before it and
+    the one after it, whatever was passed over because of `enough`."""
+    R, p = placements(40, 5.0)
+    along = 0.4 * np.random.default_rng(2).normal(size=p.shape)
+    shares = np.array([0.25, 0.5, 0.75, 1.0])
+    true = np.stack([apart(*bodies, R, p + t * along)[0] for t in shares])
+    now = apart(*bodies, R, p)[0]
+    for exact, enough in ((np.inf, np.inf), (0.5 * now, 0.7 * now), (0.9 * now, 1.5 * np.abs(now))):
+        gap, *_, ahead, passed = apart(*bodies, R, p, displacement=along, exact=exact, enough=enough)
+        gap, ahead = np.minimum(gap, passed), np.minimum(ahead, passed)
+        bounds = (1 - shares[:, None]) * gap + shares[:, None] * ahead
+        assert np.all(gap <= now + 1e-9) and np.all((bounds <= true + 1e-9)[true > 0])
+        assert np.mean(bounds > 0) > 0.5 * np.mean(true > 0), "bounds worth having"
 
 
 def test_a_bar_that_turns_comes_nearer():

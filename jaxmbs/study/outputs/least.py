@@ -20,11 +20,14 @@ from jaxmbs.study.outputs.path import ZERO, Numbers, Path, point, since
 from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
+Point = tuple[Scalar, ...]  # of a path: its s, the distance [m], and its derivative with respect to s [m]
 GROWTH = 1.5  # rows of a batch search together, each time after this many times as many steps as until the last time
 AHEAD = 1.5  # a search looks so much farther ahead than the motion would go at its present speed
 LONGER = 3.0  # one that was needed earlier looks ahead this many times as far as the last one reached, at most
 MARGIN = 0.1  # share of the expected motion by which the gaps should exceed the least distance
-SEARCHES = 12  # of one step at most
+INSTANTS = 8  # of a step that are looked at, where the distance may have been much less than the least one
+WIDE = 0.05  # that is by more than this share of the motion in the step
+SEARCHES = 12 + INSTANTS  # of one step at most
 SMALL = 0.6  # the least distance is found to within this power of the rounding error times the motion in a step
 UNKNOWN = -1e30  # [m]
 
@@ -72,9 +75,9 @@ def least_distances(
     least distance, there is nothing to compute. In a batch, rows would wait for one another's searches if that holds for a
     different number of steps in each, so that some searches are made before they are needed, at the same steps in all rows.
 
-    Between two times, the second body moves on cubics with the placements and velocities of both: their corners bound the
-    gaps, and where the distance falls at the first time and grows at the second, the instant between is found at which it is
-    least.
+    Between two times, the second body moves on cubics with the placements and velocities of both, whose corners bound the
+    gaps. Where that and the length of the motion do not prove that the distance was no less than at the two times, some
+    instants between are looked at; the one at which it is least is then found beside the best of all these.
     """
     paths, arriving, steps = zip(
         *(
@@ -97,7 +100,7 @@ def least_distances(
         enough = jnp.where(needed | due, x + MARGIN * more * last.moved, -jnp.inf)
         start = Before(exact, enough, tuple(last.displacement * more), m.piece_b)
         before = jnp.where(needed, m.distance, jnp.inf)  # infinity: the distance between the times does not matter
-        rows.append(_Row(start, x, path, before, m.rate * h, _length(b, path)))
+        rows.append(_Row(start, x, bound, path, before, m.rate * h, _length(b, path)))
         updated.append(m._replace(times=m.times + 1, due=following))
     out, new = [], []
     for k, (end, best, s) in enumerate(over_pairs(pairs, rows, _searched)):
@@ -125,11 +128,12 @@ def _remembered(m: Memory, row: _Row, idle: Scalar, end: Separation) -> Memory:
 
 
 class _Row(NamedTuple):
-    """What a search of one pair begins with. least: that of all times before [m]; distance, rate: at the first time [m, m],
-    NaN if unknown; length [m]: of the longest path of a point of the second body."""
+    """What a search of one pair begins with. least: that of all times before [m]; bound: of those on the path [m]; distance,
+    rate: at the first time [m, m], NaN if unknown; length [m]: of the longest path of a point of the second body."""
 
     start: Before
     least: Scalar
+    bound: Scalar
     path: Path
     distance: Scalar
     rate: Scalar
@@ -146,14 +150,25 @@ class _Bound(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The search for the instant s of the least distance. number: of distances computed; before, after: (s, distance, rate)
-    of two instants with the least distance between them; end: the separation at s = 1; best: the least one, at `where`."""
+    """The search for the instant s of the least distance. number: of distances computed; points are (s, distance, rate).
+
+    First some instants are looked at from the beginning to the end, at multiples of `apart`: last: the last one; lowest: the
+    one with the least distance; low, high: those before and after it, which is not known yet if `open`. Then the least
+    distance is between the points before and after. end: the separation at s = 1; best: the least one, at `where`.
+    """
 
     going: Scalar
     number: Scalar
     s: Scalar
-    before: tuple[Scalar, ...]
-    after: tuple[Scalar, ...]
+    looking: Scalar
+    apart: Scalar
+    last: Point
+    low: Point
+    lowest: Point
+    high: Point
+    open: Scalar
+    before: Point
+    after: Point
     end: Separation
     best: Separation
     where: Scalar
@@ -164,9 +179,15 @@ def _searched(row: _Row, separated: Separated) -> tuple[Separation, Separation, 
     start, path = row.start, row.path
     zero = jnp.zeros_like(row.length)
     small = float(jnp.finfo(zero.dtype).eps) ** SMALL * row.length
+    begin: Point = (zero, row.distance, row.rate)
+    known = ~jnp.isnan(row.distance)
+
+    def not_less(a: Point, b: Point) -> Scalar:
+        """A bound of the distances between two points: the distance changes by no more than the motion."""
+        return (a[1] + b[1] - row.length * (b[0] - a[0])) / 2
 
     def turn(z: _Line) -> _Line:
-        first = z.number == 0
+        first, looked = z.number == 0, (z.number == 0) | z.looking
         exact, enough = (jnp.where(first, x, jnp.inf) for x in (start.exact, start.enough))
         placed = path.at(z.s)
         piece_b = jnp.where(first, start.piece_b, z.best.piece_b)
@@ -174,29 +195,51 @@ def _searched(row: _Row, separated: Separated) -> tuple[Separation, Separation, 
         x = separated(placed, Before(exact, enough, ahead, piece_b))
         rate = x.normal @ point(path.rate(z.s), on_second(x, placed))
         rate = jnp.where(x.gap > x.passed, row.length, rate)  # of pieces that were passed over, at most
-        here = z.s, jnp.minimum(x.gap, x.passed), rate
-        ends = first | ((z.s > 0) & (here[2] >= 0))
-        before, after = choose(ends, z.before, here), choose(ends, here, z.after)
+        here: Point = (z.s, jnp.minimum(x.gap, x.passed), rate)
         better = first | (x.gap < z.best.gap)
         best, where = chosen(better, x, z.best), jnp.where(better, z.s, z.where)
-        # the distance changes by no more than the motion: it cannot have been less than the known ones if these suffice
-        lowest = (jnp.where(jnp.isnan(before[1]), row.least, before[1]) + after[1] - row.length) / 2
-        asked = first & jnp.isnan(before[1])
-        falls = (before[2] < 0) & (_fall(before, after) > small)
-        going = (
-            (after[2] > 0) & (lowest < jnp.minimum(row.least, best.gap)) & (asked | falls) & (z.number + 1 < SEARCHES)
-        )
+        least = jnp.minimum(row.least, best.gap)
+
+        # the points that were looked at: of the first two, the beginning may be unknown
+        end = choose(first, here, z.after)
+        last = choose(first, begin, here)
+        lower = first | (here[1] < z.lowest[1])
+        at_end = z.lowest[0] == 1
+        low = choose(first, begin, choose(lower | at_end, choose(lower, z.last, here), z.low))
+        high = choose(lower, end, choose(z.open, here, z.high))
+        lowest = choose(first & (begin[1] <= here[1]), begin, choose(lower, here, z.lowest))
+        least_known = jnp.where(known, begin[1], row.least)
+        bound = jnp.maximum(row.bound, not_less((zero, least_known, zero), end))
+        apart = jnp.where(first, jnp.where(bound < least - WIDE * row.length, 1 / INSTANTS, 1.0), z.apart)
+        # there is nothing to see until the motion can have brought the bodies as near as they have been
+        length = jnp.where(row.length > 0, row.length, 1.0)
+        clear = jnp.maximum((last[1] - least) / length, 0.0)
+        following = apart * (jnp.floor((last[0] + clear) / apart) + 1)
+        following = jnp.where(first & ~known, 0.0, following)
+        more = following < 1 - jnp.maximum((end[1] - least) / length, 0.0)
+        looking = looked & more & (bound < least)
+
+        falling = lowest[2] < 0
+        ends = here[2] >= 0
+        before = choose(looked, choose(falling, lowest, low), choose(ends, z.before, here))
+        after = choose(looked, choose(falling, high, lowest), choose(ends, here, z.after))
+        after = choose(looking, end, after)
+        falls = (before[2] < 0) & (after[2] > 0) & (_fall(before, after) > small)
+        going = (looking | (falls & (not_less(before, after) < least))) & (bound < least)
         # where another piece becomes the nearest, the distance has a kink, which the tangents find
         kink = z.number % 3 == 2
         crossing = jnp.where(_convex(before, after), _crossing(before, after)[0], (before[0] + after[0]) / 2)
         between = jnp.where(kink, crossing, _of_cubic(before, after))
-        s = jnp.where(asked, 0.0, jnp.clip(between, *_inner(before[0], after[0])))
-        return _Line(going, z.number + 1, s, before, after, chosen(first, x, z.end), best, where)
+        s = jnp.where(looking, following, jnp.clip(between, *_inner(before[0], after[0])))
+        return _Line(
+            going & (z.number + 1 < SEARCHES), z.number + 1, s, looking, apart, last, low, lowest, high,
+            lowest[0] == last[0], before, after, chosen(first, x, z.end), best, where,
+        )  # fmt: skip
 
     nowhere, piece = Vector3(zero, zero, zero), jnp.int32(0)
     none = Separation(zero, nowhere, nowhere, nowhere, piece, piece, zero, zero)
-    at_begin, at_end = (zero, row.distance, row.rate), (zero + 1,) * 3
-    line = _Line(zero == 0, jnp.int32(0), zero + 1, at_begin, at_end, none, none, zero + 1)
+    no, one, at_end = zero > 1, zero + 1, (zero + 1,) * 3
+    line = _Line(~no, jnp.int32(0), one, no, one, begin, begin, at_end, at_end, no, begin, at_end, none, none, one)
     found = jax.lax.while_loop(lambda z: z.going, turn, line)
     return found.end, found.best, found.where
 
@@ -205,7 +248,7 @@ def _inner(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
     return a + 0.01 * (b - a), b - 0.01 * (b - a)
 
 
-def _of_cubic(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
+def _of_cubic(before: Point, after: Point) -> Scalar:
     """Where the cubic through two distances with these rates is least, the first of them negative."""
     (a, x, falling), (b, y, rising) = before, after
     mean = 3 * (x - y) / jnp.where(b > a, b - a, 1.0) + falling + rising
@@ -214,19 +257,19 @@ def _of_cubic(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
     return b - (b - a) * (rising + root - mean) / jnp.where(below > 0, below, 1.0)
 
 
-def _convex(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
+def _convex(before: Point, after: Point) -> Scalar:
     """Whether a convex function can have these values: each is over the tangent of the other."""
     (a, x, falling), (b, y, rising) = before, after
     return (x + falling * (b - a) <= y) & (y - rising * (b - a) <= x)
 
 
-def _fall(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
+def _fall(before: Point, after: Point) -> Scalar:
     """By how much a distance between may be less than both, which fall towards each other."""
     of_convex = jnp.minimum(before[1], after[1]) - _crossing(before, after)[1]
     return jnp.where(_convex(before, after), of_convex, after[2] * (after[0] - before[0]))
 
 
-def _crossing(before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> tuple[Scalar, Scalar]:
+def _crossing(before: Point, after: Point) -> tuple[Scalar, Scalar]:
     """(s, distance) where the tangents cross: a convex function between is nowhere less."""
     (a, x, falling), (b, y, rising) = before, after
     slope = jnp.where(rising > falling, rising - falling, 1.0)
