@@ -39,6 +39,14 @@ TABLES = {  # with the files whose changes may change the table
         *STEPS,
         *COMPILER,
     ),
+    "benchmarks/results/clearances.json": (
+        "benchmarks/clearances.py",
+        "examples/stage_separation.toml",
+        "jaxmbs/geometry/*.py",
+        "jaxmbs/study/outputs/*.py",
+        *STEPS,
+        *COMPILER,
+    ),
     "benchmarks/results/controller.json": (
         "benchmarks/controller.py",
         "jaxmbs/model/control/*.py",

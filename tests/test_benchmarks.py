@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import controller, flexible_arms, generated, limits, page, peers, solvers, suite
+from benchmarks import clearances, controller, flexible_arms, generated, limits, page, peers, solvers, suite
 from docs import reference
 
 
@@ -151,6 +151,17 @@ def test_the_controller_that_samples_is_that_of_a_loop_over_samples():
     assert found["error"] < 1e-14 and found["ratio"] == pytest.approx(found["sampled_ns"] / found["without_ns"])
     text = "".join(reference._controller({"motions": [found]}))
     assert f"| 4 | 10 | {found['sampled_ns']:.0f} |" in text
+
+
+@pytest.mark.slow
+def test_distances_are_those_of_coal_and_least_gaps_no_more_than_at_the_steps(monkeypatch):
+    monkeypatch.setattr(clearances, "SAMPLES", 8)
+    monkeypatch.setattr(clearances, "PLACEMENTS", 256)
+    apart, rows = clearances.distances(rounds=1), clearances.studies(rounds=1)
+    assert apart["error"] < 1e-12 and len(rows) == 3
+    assert all(row["excess"] < 1e-12 for row in rows)
+    text = "".join(reference._clearances({"distances": apart, "studies": rows}))
+    assert f"| two shapes part | {rows[0]['motion_ms']:.2f} |" in text
 
 
 @pytest.mark.slow
