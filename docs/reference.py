@@ -100,9 +100,16 @@ def commands() -> str:
 
 @functools.cache
 def sources_of_names() -> dict[str, str]:
-    """{public name of jaxmbs: the module that `jaxmbs/public.py` takes it from}."""
-    nodes = ast.parse((ROOT / "jaxmbs" / "public.py").read_text(encoding="utf-8")).body
-    return {a.name: n.module or "" for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
+    """{public name of jaxmbs: the package that `jaxmbs/public.py` takes it from}."""
+    found: dict[str, str] = {}
+    for node in ast.parse((ROOT / "jaxmbs" / "public.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [a.name for a in node.names]
+            if names == ["*"]:
+                names = _names(importlib.import_module(node.module))
+            package = node.module.rpartition(".")[0] if node.module.endswith((".public", ".formats")) else node.module
+            found |= dict.fromkeys(names, package)
+    return found
 
 
 def api_pages() -> dict[str, Callable[[], str]]:
