@@ -30,7 +30,10 @@ from jaxmbs.dynamics import joint_reactions as _joint_reactions
 from jaxmbs.dynamics import moving_base_dynamics as moving_base_dynamics
 from jaxmbs.dynamics import planar_parameters as planar_parameters
 from jaxmbs.model.graph import Graph as Graph
+from jaxmbs.model.graph import from_incidence as from_incidence
 from jaxmbs.model.graph import graph_of as graph_of
+from jaxmbs.model.graph import regular_numbering as regular_numbering
+from jaxmbs.model.graph import spanning_tree as spanning_tree
 from jaxmbs.symbolic import Operations as Operations
 from jaxmbs.symbolic import WrittenOut as WrittenOut
 from jaxmbs.symbolic import write_out as write_out
