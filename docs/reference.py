@@ -104,10 +104,9 @@ def sources_of_names() -> dict[str, str]:
     found: dict[str, str] = {}
     for node in ast.parse((ROOT / "jaxmbs" / "public.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [a.name for a in node.names]
+            names, package = [a.name for a in node.names], node.module
             if names == ["*"]:
-                names = _names(importlib.import_module(node.module))
-            package = node.module.rpartition(".")[0] if node.module.endswith((".public", ".formats")) else node.module
+                names, package = _names(importlib.import_module(node.module)), node.module.rpartition(".")[0]
             found |= dict.fromkeys(names, package)
     return found
 
