@@ -100,9 +100,15 @@ def commands() -> str:
 
 @functools.cache
 def sources_of_names() -> dict[str, str]:
-    """{public name of jaxmbs: the module that `jaxmbs/public.py` takes it from}."""
-    nodes = ast.parse((ROOT / "jaxmbs" / "public.py").read_text(encoding="utf-8")).body
-    return {a.name: n.module or "" for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
+    """{public name of jaxmbs: the package that `jaxmbs/public.py` takes it from}."""
+    found: dict[str, str] = {}
+    for node in ast.parse((ROOT / "jaxmbs" / "public.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names, package = [a.name for a in node.names], node.module
+            if names == ["*"]:
+                names, package = _names(importlib.import_module(node.module)), node.module.rpartition(".")[0]
+            found |= dict.fromkeys(names, package)
+    return found
 
 
 def api_pages() -> dict[str, Callable[[], str]]:

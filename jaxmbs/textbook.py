@@ -10,27 +10,13 @@ import functools as _functools
 import warnings as _warnings
 from typing import Any as _Any
 
-from jaxmbs.dynamics import AugmentedBodies as AugmentedBodies
-from jaxmbs.dynamics import BaseMotion as BaseMotion
-from jaxmbs.dynamics import BiasSplit as BiasSplit
-from jaxmbs.dynamics import BodyLoads as BodyLoads
-from jaxmbs.dynamics import Bond as Bond
-from jaxmbs.dynamics import BondGraph as BondGraph
-from jaxmbs.dynamics import Controlled as Controlled
-from jaxmbs.dynamics import MovingBase as MovingBase
-from jaxmbs.dynamics import PlanarParameters as PlanarParameters
-from jaxmbs.dynamics import Vertex as Vertex
-from jaxmbs.dynamics import augmented_bodies as augmented_bodies
-from jaxmbs.dynamics import bias_split as bias_split
-from jaxmbs.dynamics import body_loads as body_loads
-from jaxmbs.dynamics import bond_graph as bond_graph
-from jaxmbs.dynamics import controlled_dynamics as controlled_dynamics
-from jaxmbs.dynamics import free_dynamics as free_dynamics
 from jaxmbs.dynamics import joint_reactions as _joint_reactions
-from jaxmbs.dynamics import moving_base_dynamics as moving_base_dynamics
-from jaxmbs.dynamics import planar_parameters as planar_parameters
+from jaxmbs.dynamics.literature import *  # noqa: F403
 from jaxmbs.model.graph import Graph as Graph
+from jaxmbs.model.graph import from_incidence as from_incidence
 from jaxmbs.model.graph import graph_of as graph_of
+from jaxmbs.model.graph import regular_numbering as regular_numbering
+from jaxmbs.model.graph import spanning_tree as spanning_tree
 from jaxmbs.symbolic import Operations as Operations
 from jaxmbs.symbolic import WrittenOut as WrittenOut
 from jaxmbs.symbolic import write_out as write_out

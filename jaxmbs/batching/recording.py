@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,13 +16,11 @@ import numpy as np
 from jax.extend import core
 
 from jaxmbs.batching.arrays import MOST_SHARED, RULES
-from jaxmbs.batching.counted import counted_scan
 from jaxmbs.batching.execution import Setting
-from jaxmbs.batching.machine.segments import execute
-from jaxmbs.batching.recorded import Joined, Loop, Product, Recording, Step
+from jaxmbs.batching.recorded import Joined, Product, Recording, Step
+from jaxmbs.batching.recording_loops import Counted, empty, repetition, scan, sizes_of_scan
 from jaxmbs.batching.scalars import (
     ELEMENTWISE,
-    Entry,
     Operation,
     Source,
     array_of,
@@ -32,15 +29,13 @@ from jaxmbs.batching.scalars import (
     is_shared,
     is_traced,
     numbers,
-    single,
 )
-from jaxmbs.batching.separable import LARGEST
+from jaxmbs.batching.separable import LARGEST, is_key
 from jaxmbs.batching.simplification import Simplifier, folded
 from jaxmbs.batching.skipping import skipping
 from jaxmbs.batching.whole import along_rows, parts_of
 from jaxmbs.batching.zeros import Guarded
 
-USUAL = 8  # iterations of a `while_loop`, for estimates of its work
 CALLS = {
     "pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr", "eval_jaxpr": "call_jaxpr",  # in JAX 0.12
@@ -57,12 +52,12 @@ def record(
     """The program of a closed jaxpr for values `inputs`; serves: see `Target`; inside: whether it is a loop body; turning:
     arrays that differ between the iterations of a loop."""
     program = Recording()
-    recorder = _Recorder(program, serves, inside, turning)
+    recorder = Recorder(program, serves, inside, turning)
     program.outputs = [recorder.settled(x) for x in recorder.interpret(closed.jaxpr, closed.consts, inputs)]
     return program
 
 
-class _Recorder:
+class Recorder:
     """Interprets jaxprs, appending to one program."""
 
     def __init__(
@@ -115,16 +110,16 @@ class _Recorder:
             return out
         if name != "scan":
             inputs = [self.listed(x) for x in inputs]
-        if not eqn.effects and all(0 in v.aval.shape and not _is_key(v.aval) for v in eqn.outvars):
-            return [_empty(v.aval) for v in eqn.outvars]
+        if not eqn.effects and all(0 in v.aval.shape and not is_key(v.aval) for v in eqn.outvars):
+            return [empty(v.aval) for v in eqn.outvars]
         if self.serves is not None and not self.serves(eqn):
             return self.step(eqn, inputs)
         if name == "cond" and (found := self.choice(eqn, inputs)) is not None:
             return found
         if name == "scan" and eqn.params["length"] > 0 and self.can_scan(eqn, inputs):
-            return self.scan(eqn, inputs)
+            return scan(self, eqn, inputs)
         if name == "while" and self.can_repeat(eqn, inputs):
-            return self.repetition(eqn, inputs)
+            return repetition(self, eqn, inputs)
         if all(not isinstance(x, Source) and is_known(x) for x in inputs) and not eqn.effects and _small(eqn, inputs):
             return self.known(eqn, inputs)
         if (whole := self.whole(eqn, inputs)) is not None:
@@ -257,175 +252,19 @@ class _Recorder:
         carry = eqn.outvars[: sizes_of_scan(eqn)[1]]
         if sum(math.prod(v.aval.shape) for v in carry) > LARGEST:
             return False
-        small = all(0 in v.aval.shape or (_divisible(v.aval.shape) and not _is_key(v.aval)) for v in carry)
+        small = all(0 in v.aval.shape or (_divisible(v.aval.shape) and not is_key(v.aval)) for v in carry)
         return small and (self.shared_too or any(map(_has_rows, inputs)))
 
     def can_repeat(self, eqn: Any, inputs: list[Any]) -> bool:
         """Whether a `while_loop` can be a loop of scalar operations: in machine code, where rows may differ."""
         if self.serves is None or eqn.effects:
             return False
-        small = all(_divisible(v.aval.shape) and not _is_key(v.aval) for v in (*eqn.invars, *eqn.outvars))
+        small = all(_divisible(v.aval.shape) and not is_key(v.aval) for v in (*eqn.invars, *eqn.outvars))
         return small and (self.shared_too or any(map(_has_rows, inputs)))
 
-    def repetition(self, eqn: Any, inputs: list[Any]) -> list[Any]:
-        """A `while_loop`, as a loop that also carries whether a row needs another iteration; a row that does not keeps its
-        numbers."""
-        p = eqn.params
-        a, b = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
-        inputs = [self.settled(x) for x in inputs]
-        avals = [v.aval for v in eqn.outvars]
-        condition, body = map(core.jaxpr_as_fun, (p["cond_jaxpr"], p["body_jaxpr"]))
-
-        def turn(*x: Any) -> Any:
-            carry, going = x[b:-1], x[-1]
-            new = [jnp.where(going, y, z) for y, z in zip(body(*x[a:b], *carry), carry, strict=True)]
-            return [*new, going & condition(*x[:a], *new)[0]]
-
-        closed = jax.make_jaxpr(turn)(*(v.aval for v in eqn.invars), jax.ShapeDtypeStruct((), bool))
-        (begins,) = self.interpret(p["cond_jaxpr"].jaxpr, p["cond_jaxpr"].consts, [*inputs[:a], *inputs[b:]])
-        consts, outside, inside = self.captured(inputs[:b])
-        start = [single(e) for x in (*inputs[b:], self.settled(begins)) for e in entries(x).reshape(-1)]
-        dtypes = [*(x.dtype for x in avals for _ in range(math.prod(x.shape))), np.dtype(bool)]
-        carried = [Source((), t, True) for t in dtypes]
-        given = [*consts, *_arranged(carried, [*avals, closed.out_avals[-1]])]
-        program = record(closed, given, self.serves, True, self.turning)
-        self.move_out(program, outside, inside)
-        program.outputs = [single(e) for x in program.outputs for e in entries(x).reshape(-1)]
-        n = len(outside)
-
-        def run(setting: Setting, *args: Any) -> Sequence[Any]:
-            fixed = dict(zip(inside, args[:n], strict=True))
-            begin = tuple(
-                jnp.broadcast_to(jnp.asarray(x, t), (setting.rows,)) for x, t in zip(args[n:], dtypes, strict=True)
-            )
-
-            def next_turn(carry: Any) -> Any:
-                return tuple(execute(program, {**fixed, **dict(zip(carried, carry, strict=True))}, setting))
-
-            return jax.lax.while_loop(lambda carry: jnp.any(carry[-1]), next_turn, begin)
-
-        after = [Source((), t, True) for t in dtypes]
-        loop = Loop(program, outside, inside, start, carried, after, [], [], [], USUAL, False, going=len(carried) - 1)
-        self.program.items.append(Step(run, [*outside, *start], list(after), program.fused, eqn.primitive.name, loop))
-        return _arranged(after, avals)
-
-    def captured(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Source]]:
-        """What the body of a loop uses from outside: its own values, those of this program, and the arrays in the body that
-        stand for these."""
-        outside: list[Any] = []
-        inside: list[Source] = []
-        consts = []
-        for x in values:
-            if isinstance(x, Source):
-                inner: Any = Source(x.shape, x.dtype, x.rows, x.value)
-                outside.append(x)
-                inside.append(inner)
-            else:
-                inner = x.copy()
-                for k, e in np.ndenumerate(x):
-                    if not isinstance(e, np.generic):
-                        source = Source((), _dtype_of(e), True)
-                        inner[k] = Entry(source, 0)
-                        outside.append(single(e))
-                        inside.append(source)
-            consts.append(inner)
-        return consts, outside, inside
-
-    def move_out(self, body: Recording, outside: list[Any], inside: list[Source]) -> None:
-        """Steps of a loop's body that are the same for all rows and in all iterations come before the loop: they are, for
-        instance, transposes of large matrices."""
-        before: dict[Source, Any] = dict(zip(inside, outside, strict=True))
-        rest: list[Any] = []
-
-        def fixed(x: Any) -> bool:
-            return x in before if isinstance(x, Source) else is_known(x)
-
-        for item in body.items:
-            if not isinstance(item, Step) or not item.shared or not all(map(fixed, item.inputs)):
-                rest.append(item)
-                continue
-            outputs = [Source(y.shape, y.dtype, False) for y in item.outputs]
-            given = [before[x] if isinstance(x, Source) else x for x in item.inputs]
-            self.program.items.append(Step(item.run, given, outputs, True, item.name))
-            before.update(zip(item.outputs, outputs, strict=True))
-            inside += item.outputs
-            outside += outputs
-        body.items = rest
-
-    def scan(self, eqn: Any, inputs: list[Any]) -> list[Any]:
-        """A loop: its body is a program of its own, and every number that it carries is an array (rows,)."""
-        p = eqn.params
-        body, (a, carried) = p["jaxpr"], sizes_of_scan(eqn)
-        b = a + carried
-        masks = [x for x in inputs[b:] if isinstance(x, Counted)]
-        mask = masks[0] if masks and not p["reverse"] else None  # further ones become arrays
-        inputs = [x if k >= b and x is mask else self.settled(x) for k, x in enumerate(inputs)]
-        variables = body.jaxpr.invars
-        consts, outside, inside = self.captured(inputs[:a])
-        start = [single(e) for x in inputs[a:b] for e in entries(x).reshape(-1)]
-        dtypes = [v.aval.dtype for v in variables[a:b] for _ in range(math.prod(v.aval.shape))]
-        carried = [Source((), t, True) for t in dtypes]
-        xs = [x for x in inputs[b:] if x is not mask]
-        axes = [x.rows if isinstance(x, Source) else not is_known(x) for x in xs]
-        along = [v for v, x in zip(variables[b:], inputs[b:], strict=True) if x is not mask]
-        turns = [Source(v.aval.shape, v.aval.dtype, on) for v, on in zip(along, axes, strict=True)]
-        rest = iter(turns)
-        each = [numbers(True) if x is mask else next(rest) for x in inputs[b:]]
-        count = [] if mask is None else [single(entries(mask.count).item())]
-        turning = {y for x, y in zip(inputs, consts, strict=False) if isinstance(x, Source) and x in self.turning}
-        program = record(
-            body,
-            [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *each],
-            self.serves,
-            True,
-            frozenset(turning.union(turns)),
-        )
-        self.move_out(program, outside, inside)
-        ends = [single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
-        keys = [_key(x) for x in program.outputs[b - a :]]  # derivatives stack some numbers twice: each is stored once
-        program.outputs = [*ends, *dict(zip(keys, program.outputs[b - a :], strict=True)).values()]
-
-        def run(setting: Setting, *args: Any) -> Sequence[Any]:
-            n, m = len(outside), len(outside) + len(start)
-            fixed = dict(zip(inside, args[:n], strict=True))
-            begin = tuple(
-                jnp.broadcast_to(jnp.asarray(x, t), (setting.rows,)) for x, t in zip(args[n:m], dtypes, strict=True)
-            )
-            last = len(args) - len(count)
-            along = [jnp.moveaxis(x, 1, 0) if on else x for x, on in zip(args[m:last], axes, strict=True)]
-
-            def turn(carry: Any, x: Any) -> Any:
-                given = {**fixed, **dict(zip(carried, carry, strict=True)), **dict(zip(turns, x, strict=True))}
-                out = execute(program, given, setting)
-                return tuple(out[: len(carry)]), out[len(carry) :]
-
-            if count:
-                end, ys = counted_scan(turn, begin, along, p["length"], jnp.ravel(args[last])[0])
-            else:
-                end, ys = jax.lax.scan(turn, begin, along, p["length"], p["reverse"], p["unroll"])
-            return [*end, *(jnp.moveaxis(y, 0, 1) for y in ys)]
-
-        after = [Source((), t, True) for t in dtypes]
-        whole_ys = {
-            key: Source(v.aval.shape, v.aval.dtype, True) for key, v in zip(keys, eqn.outvars[b - a :], strict=True)
-        }
-        ys = list(whole_ys.values())
-        loop = (program, outside, inside, start, carried, after, xs, turns, ys, p["length"], p["reverse"])
-        whole = Loop(*loop, count=count[0] if count else None)
-        name, inputs, outputs = eqn.primitive.name, [*outside, *start, *xs, *count], [*after, *ys]
-        step = Step(run, inputs, outputs, program.fused, name, whole)
-        self.program.items.append(step)
-        if self.stacked is not None:
-            self.stacked.update(ys)
-        return [*_arranged(after, [v.aval for v in eqn.outvars[: b - a]]), *(whole_ys[key] for key in keys)]
-
-
-@dataclass(eq=False, slots=True)
-class Counted(Source):
-    """The mask of the iterations that count, of a loop whose number of iterations all rows share (`counted`)."""
-
-    eqn: Any = None
-    count: Any = None
+    def body(self, closed: Any, inputs: Sequence[Any], turning: set[Source]) -> Recording:
+        """The program of an iteration of a loop; turning: see `record`."""
+        return record(closed, inputs, self.serves, True, frozenset(turning))
 
 
 def _is_common(x: Any) -> bool:
@@ -439,38 +278,13 @@ def _is_common(x: Any) -> bool:
     )
 
 
-def _key(x: Any) -> Any:
-    """A dictionary key that is equal for values that are the same."""
-    if isinstance(x, Source):
-        return x
-    return x.shape, *((e.dtype.char, e.tobytes()) if isinstance(e, np.generic) else e for e in x.reshape(-1))
-
-
-def _dtype_of(e: Any) -> Any:
-    return e.source.dtype if isinstance(e, Entry) else e.dtype
-
-
-def _arranged(sources: Sequence[Source], avals: Sequence[Any]) -> list[Any]:
-    """Arranges scalars, given one after another, as values of these shapes."""
-    rest, out = iter(sources), []
-    for aval in avals:
-        x = np.empty(math.prod(aval.shape), object)
-        x[:] = [Entry(next(rest), 0) for _ in range(x.size)]
-        out.append(x.reshape(aval.shape) if x.size else _empty(aval))
-    return out
-
-
-def _empty(aval: Any) -> Source:
-    return Source(aval.shape, aval.dtype, False, np.zeros(aval.shape, aval.dtype))
-
-
 def _has_rows(x: Any) -> bool:
     return not isinstance(x, Source) or x.rows
 
 
 def _constant(x: Any) -> Any:
     """A constant of a jaxpr: its numbers or, if it is large, traced or consists of random keys, a shared array."""
-    if is_traced(x) or _is_key(x) or not _divisible(np.shape(x)):
+    if is_traced(x) or is_key(x) or not _divisible(np.shape(x)):
         return Source(np.shape(x), x.dtype, False, x)
     return numbers(x)
 
@@ -479,21 +293,7 @@ def _divisible(shape: tuple[int, ...]) -> bool:
     return 0 < math.prod(shape) <= LARGEST
 
 
-def _is_key(x: Any) -> bool:
-    """Whether an array holds random keys, which are not numbers."""
-    return jnp.issubdtype(x.dtype, jax.dtypes.extended)
-
-
 def _small(eqn: Any, inputs: Sequence[Any]) -> bool:
     """Whether an equation can be done on entries."""
     avals = [v.aval for v in (*eqn.outvars, *eqn.invars)]
-    return all(_divisible(a.shape) and not _is_key(a) for a in avals)
-
-
-def sizes_of_scan(eqn: Any) -> tuple[int, int]:
-    """How many constants and how many carried arrays a scan has; up to JAX 0.10 its parameters contain them."""
-    p = eqn.params
-    if "num_carry" in p:
-        return p["num_consts"], p["num_carry"]
-    constants, carried, _ = p["ft_in"].update(eqn.invars).unpack()
-    return len(list(constants)), len(list(carried))
+    return all(_divisible(a.shape) and not is_key(a) for a in avals)

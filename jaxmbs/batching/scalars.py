@@ -100,3 +100,12 @@ def is_shared(e: Any) -> bool:
 def is_traced(x: Any) -> bool:
     """Whether a value is a tracer, known only to a surrounding JAX transformation."""
     return isinstance(x, Tracer)
+
+
+def dtype_of(x: Any) -> Any:
+    """The dtype of a value or a number."""
+    if isinstance(x, Source):
+        return x.dtype
+    if isinstance(x, np.ndarray):
+        return dtype_of(x.reshape(-1)[0])
+    return x.source.dtype if isinstance(x, Entry) else x.dtype

@@ -22,7 +22,7 @@ LARGEST = 1024  # an array with more entries than this is not taken apart
 def inseparable(closed: Any) -> str:
     """Why the rows of a closed jaxpr cannot be evaluated independently, in words; empty if they can: it has no effects,
     returns no random keys and does not depend on the number of mapped rows."""
-    if any(_is_key(x) for x in closed.out_avals):
+    if any(is_key(x) for x in closed.out_avals):
         return "it returns random keys"
     return next(filter(None, map(_inseparable, equations(closed.jaxpr))), "")
 
@@ -41,11 +41,12 @@ def _inseparable(eqn: Any) -> str:
         return f"{name} depends on the batch as a whole"
     if eqn.effects:
         return f"{name} has effects"
-    keys = [v.aval.dtype for v in (*eqn.invars, *eqn.outvars) if _is_key(v.aval)]
+    keys = [v.aval.dtype for v in (*eqn.invars, *eqn.outvars) if is_key(v.aval)]
     return "" if all(map(_by_counting, keys)) else "its random numbers depend on the batch as a whole"
 
 
-def _is_key(aval: Any) -> bool:
+def is_key(aval: Any) -> bool:
+    """Whether an array holds random keys, which are not numbers."""
     return hasattr(aval, "dtype") and jnp.issubdtype(aval.dtype, jax.dtypes.extended)
 
 

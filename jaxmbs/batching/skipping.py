@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
+from jaxmbs.batching.separable import jaxprs_of
+
 MUCH = 100  # operations of a branch that is worth a loop
 RATIO = 4  # of the operations of both branches
 
@@ -41,11 +43,7 @@ def work(jaxpr: Any) -> int:
     """About how many operations on numbers a jaxpr takes."""
     total = 0
     for eqn in jaxpr.eqns:
-        inner = [getattr(x, "jaxpr", x) for x in jax.tree.leaves(eqn.params, is_leaf=_is_jaxpr) if _is_jaxpr(x)]
+        inner = jaxprs_of(eqn)
         times = eqn.params.get("length", 1) if eqn.primitive.name == "scan" else 1
         total += times * sum(map(work, inner)) if inner else sum(math.prod(v.aval.shape) for v in eqn.outvars)
     return total
-
-
-def _is_jaxpr(x: Any) -> bool:
-    return isinstance(x, (core.Jaxpr, core.ClosedJaxpr))

@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Iterator
 
 from jaxmbs.errors import ModelWarning
-from jaxmbs.model.constraints import FunctionConstraint
-from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.model import Model
 from jaxmbs.model.structure import WORLD, Structure
@@ -58,12 +56,12 @@ def _held(s: Structure, i: int, prompt: list[str]) -> bool:
     carried = {link.body for k, link in enumerate(s.links) if i in s.inward(k)}
     pairs = [{loop.body_a, loop.body_b} for loop in s.loops if loop.name not in off]
     for c in (c for c in s.constraints if c.name not in off):
-        if isinstance(c.element, FunctionConstraint):
+        if not (c.element.bodies or c.element.joints):
             return True
         ends = {getattr(c.element, field) for field in c.element.bodies}
         pairs.append(ends if len(ends) > 1 else ends | {WORLD})
     for f in (f for f in s.forces if f.name in prompt and f.name not in off):
-        if isinstance(f.element, External) or s.links[i].name in (getattr(f.element, j) for j in f.element.joints):
+        if f.element.on_whole_state or s.links[i].name in (getattr(f.element, j) for j in f.element.joints):
             return True
         ends = {getattr(f.element, field) for field in f.element.bodies}
         if ends and not f.element.source:

@@ -21,20 +21,7 @@ from jaxmbs.design.front import pareto as pareto
 from jaxmbs.design.information import Information as Information
 from jaxmbs.design.information import information as information
 from jaxmbs.design.mass_distribution import MassDistribution as MassDistribution
-from jaxmbs.design.objectives import ConfigurationIndependence as ConfigurationIndependence
-from jaxmbs.design.objectives import CurveThroughPoints as CurveThroughPoints
-from jaxmbs.design.objectives import Decoupling as Decoupling
-from jaxmbs.design.objectives import EventTime as EventTime
-from jaxmbs.design.objectives import Failure as Failure
-from jaxmbs.design.objectives import Function as Function
-from jaxmbs.design.objectives import LatchLoad as LatchLoad
-from jaxmbs.design.objectives import MeasuredMotion as MeasuredMotion
-from jaxmbs.design.objectives import MeasuredTorques as MeasuredTorques
-from jaxmbs.design.objectives import NoBaseReaction as NoBaseReaction
-from jaxmbs.design.objectives import Objective as Objective
-from jaxmbs.design.objectives import OutputValue as OutputValue
-from jaxmbs.design.objectives import Setting as Setting
-from jaxmbs.design.objectives import StaticBalance as StaticBalance
+from jaxmbs.design.objectives.public import *  # noqa: F403
 from jaxmbs.design.problem import Problem as Problem
 from jaxmbs.design.status import Status as Status
 from jaxmbs.design.synthesize import Design as Design

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 
 import jaxmbs as mbs
 from jaxmbs.model import ModelError
-from jaxmbs.model.events.conditions import JointReaches
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
+    from jaxmbs.model.events import Condition
     from jaxmbs.study import Study
 
 Array = Any
@@ -94,13 +94,11 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
     return jax.vmap(one)(draws)
 
 
-def _lacking(model: Model, name: str, condition: Any, start: Array, end: Array) -> Array:
-    """The share of the way to its value that a joint still lacks at the end of a run; 0 for events of other kinds."""
-    if not isinstance(condition, JointReaches):
-        return jnp.zeros(())
-    at, value = model.q_slice(condition.joint), mbs.get(model, f"{name}.value")
-    way = jnp.abs(start[at][0] - value)
-    return jnp.abs(end[at][0] - value) / jnp.where(way > 0, way, 1.0)
+def _lacking(model: Model, name: str, condition: Condition, start: Array, end: Array) -> Array:
+    """What a run from the coordinates `start` to `end` lacks of an event (`Condition.lacking`)."""
+    joints = [getattr(condition, field) for field in condition.joints]
+    first, last = ({joint: q[model.q_slice(joint)] for joint in joints} for q in (start, end))
+    return jnp.asarray(condition.lacking(model.values().of(name, condition.numbers), first, last))
 
 
 def require_effect(study: Study, free: Iterable[str]) -> None:

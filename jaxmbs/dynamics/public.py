@@ -1,45 +1,4 @@
 """The public names, available as `jaxmbs.dynamics.NAME`."""
 
-from jaxmbs.dynamics.body_motion import body_accelerations as body_accelerations
-from jaxmbs.dynamics.body_motion import body_velocities as body_velocities
-from jaxmbs.dynamics.body_motion import velocities as velocities
-from jaxmbs.dynamics.bond_graph.elements import Bond as Bond
-from jaxmbs.dynamics.bond_graph.elements import Vertex as Vertex
-from jaxmbs.dynamics.bond_graph.graph import BondGraph as BondGraph
-from jaxmbs.dynamics.bond_graph.public import bond_graph as bond_graph
-from jaxmbs.dynamics.constrained.public import constrained_dynamics as constrained_dynamics
-from jaxmbs.dynamics.constrained.public import constraint_jacobian as constraint_jacobian
-from jaxmbs.dynamics.constrained.public import constraint_rows as constraint_rows
-from jaxmbs.dynamics.constrained.public import impact as impact
-from jaxmbs.dynamics.constrained.public import joint_impulses as joint_impulses
-from jaxmbs.dynamics.element_forces import ElementForce as ElementForce
-from jaxmbs.dynamics.element_forces import element_forces as element_forces
-from jaxmbs.dynamics.flight import FlightCondition as FlightCondition
-from jaxmbs.dynamics.flight import flight_condition as flight_condition
-from jaxmbs.dynamics.formulations.bias_parts import BiasSplit as BiasSplit
-from jaxmbs.dynamics.formulations.bias_parts import bias_split as bias_split
-from jaxmbs.dynamics.formulations.configuration import BodyLoads as BodyLoads
-from jaxmbs.dynamics.formulations.controlled import Controlled as Controlled
-from jaxmbs.dynamics.formulations.controlled import controlled_dynamics as controlled_dynamics
-from jaxmbs.dynamics.formulations.moving_base import BaseMotion as BaseMotion
-from jaxmbs.dynamics.formulations.moving_base import MovingBase as MovingBase
-from jaxmbs.dynamics.formulations.planar import PlanarParameters as PlanarParameters
-from jaxmbs.dynamics.formulations.planar import planar_parameters as planar_parameters
-from jaxmbs.dynamics.formulations.public import AugmentedBodies as AugmentedBodies
-from jaxmbs.dynamics.formulations.public import augmented_bodies as augmented_bodies
-from jaxmbs.dynamics.formulations.public import body_loads as body_loads
-from jaxmbs.dynamics.formulations.public import free_dynamics as free_dynamics
-from jaxmbs.dynamics.formulations.public import moving_base_dynamics as moving_base_dynamics
-from jaxmbs.dynamics.orbit import OrbitalElements as OrbitalElements
-from jaxmbs.dynamics.orbit import orbital_elements as orbital_elements
-from jaxmbs.dynamics.trees import bias_forces as bias_forces
-from jaxmbs.dynamics.trees import body_poses as body_poses
-from jaxmbs.dynamics.trees import energy as energy
-from jaxmbs.dynamics.trees import forward_dynamics as forward_dynamics
-from jaxmbs.dynamics.trees import integrate as integrate
-from jaxmbs.dynamics.trees import inverse_dynamics as inverse_dynamics
-from jaxmbs.dynamics.trees import jacobian as jacobian
-from jaxmbs.dynamics.trees import joint_reactions as joint_reactions
-from jaxmbs.dynamics.trees import mass_matrix as mass_matrix
-from jaxmbs.dynamics.trees import momentum as momentum
-from jaxmbs.dynamics.trees import rates as rates
+from jaxmbs.dynamics.literature import *  # noqa: F403
+from jaxmbs.dynamics.mechanics import *  # noqa: F403

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.physical import nearest_inertia
 from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
+from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.forces import Damper, Friction, JointSpring
 from jaxmbs.model.joints.base import Joint
@@ -68,6 +70,14 @@ class Draft:
     def fault(self, where: str, message: str) -> None:
         self.faults.append(Problem(where, message))
 
+    @contextmanager
+    def at(self, where: str) -> Iterator[None]:
+        """Context in which an error of the model is a fault of the element `where`."""
+        try:
+            yield
+        except ModelError as error:
+            self.fault(where, str(error))
+
     def lacks(self, what: str, name: str) -> None:
         """Note an effect of the element `name` in the file that a model cannot represent."""
         self.lacking.setdefault(what, []).append(name)
@@ -112,21 +122,17 @@ class Draft:
         child_pose: Pose = HERE,
         armature: float = 0.0,
     ) -> None:
-        try:
+        with self.at(where):
             self.mech.add_joint(name, joint, parent, child, parent_pose, child_pose, armature=armature)
-        except ModelError as error:
-            self.fault(where, str(error))
 
     def spring(self, joint: str, where: str, damping: float, stiffness: float = 0.0, rest: float = 0.0) -> None:
         """Add a spring and damper in a joint, as an element named after the joint."""
-        try:
+        with self.at(where):
             if stiffness:
                 element = JointSpring(joint, stiffness, damping, rest)
                 self.mech.add_force(self.new_name("force", f"{joint}_spring"), element)
             elif damping:
                 self.mech.add_force(self.new_name("force", f"{joint}_damping"), Damper(joint, damping))
-        except ModelError as error:
-            self.fault(where, str(error))
 
     def friction(self, joint: str, where: str, moment: float, freedoms: int) -> None:
         """Add the dry friction of a joint, as an element named after the joint."""
@@ -136,11 +142,22 @@ class Draft:
             self.lacks("dry friction of joints with several degrees of freedom", joint)
             return
         name = self.new_name("force", f"{joint}_friction")
-        try:
+        with self.at(where):
             self.mech.add_force(name, Friction(joint, moment))
-        except ModelError as error:
-            self.fault(where, str(error))
         self.frictional.append(name)
+
+    def coupling(self, joint: str, where: str, driver: str | None, coefficients: Sequence[float]) -> None:
+        """Add the coupling of a joint to its driver, as a constraint named after the joint."""
+        with self.at(where):
+            coupling = Coupling(joint, driver, tuple(coefficients))
+            self.mech.add_constraint(self.new_name("constraint", f"{joint}_mimic"), coupling)
+
+    def visual(self, body: str, kind: str, size: Any, pose: Pose, color: str, file: str) -> None:
+        """Add a picture; a faulty one is no reason to refuse a mechanism."""
+        try:
+            self.mech.add_visual(body, "cylinder" if kind == "capsule" else kind, size, pose, color, file)
+        except ModelError as error:
+            self.leave_out(f"a picture that cannot be drawn ({error})")
 
     def solid(
         self, kind: str, size: Sequence[float], file: str, where: str
@@ -148,7 +165,7 @@ class Draft:
         """The solid of a collision shape; None, which the draft notes, if there is none. size: extents [m] (of a capsule
         without its ends), or the scale of a mesh."""
         radius, length = size[0] / 2, size[2]
-        try:
+        with self.at(where):
             if kind == "sphere":
                 return Ball(radius)
             if kind == "box":
@@ -158,8 +175,6 @@ class Draft:
             if size[0] == size[1] == size[2]:
                 return Mesh(file, scale=size[0])
             self.leave_out("meshes that are scaled differently along x, y and z")
-        except ModelError as error:
-            self.fault(where, str(error))
         return None
 
     def tell(self, stacklevel: int = 4) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxmbs.errors import ModelError
 from jaxmbs.io.draft import Draft, tidy
 from jaxmbs.model import Pose
 from jaxmbs.model.joints import Free, Helical, Prismatic, Revolute, Universal
@@ -65,10 +64,8 @@ def connect(draft: Draft, hinges: Sequence[Hinge], names: Mapping[str, str], pla
         draft.joint(found.name, found.where, joint, names[parent], names[child], here, there)
         reached.add(child)
     for h in (*left, *(h for h in hinges if h.cut)):
-        try:
+        with draft.at(h.where):
             draft.mech.close_loop(h.name, h.joint, names[h.bodies[0]], names[h.bodies[1]], *h.poses)
-        except ModelError as error:
-            draft.fault(h.where, str(error))
     return tree
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,11 @@ from jaxmbs.model import Model
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-USD = (".usd", ".usda", ".usdc", ".usdz")
-ROBOTS = (".urdf", ".sdf", ".xml", ".mjcf", *USD)  # files of other programs
+# files of other programs by the end of their names; a format "usd" is read by `from_usd` of the module `usd`
+FORMATS = {
+    ".urdf": "urdf", ".sdf": "sdf", ".xml": "mjcf", ".mjcf": "mjcf",
+    **dict.fromkeys((".usd", ".usda", ".usdc", ".usdz"), "usd"),
+}  # fmt: skip
 GROUP = "jaxmbs.formats"  # entry points of packages: functions (path, **options), named as the end of a file's name
 
 
@@ -48,7 +52,7 @@ def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
 def is_robot(path: str | Path) -> bool:
     """Whether the file is a URDF, an SDFormat, an MJCF, a USD, or one that an installed package reads, by the end of its
     name."""
-    return Path(path).suffix.lower() in ROBOTS or _entry(path) is not None
+    return Path(path).suffix.lower() in FORMATS or _entry(path) is not None
 
 
 def is_urdf(path: Path) -> bool:
@@ -63,7 +67,7 @@ def is_urdf(path: Path) -> bool:
 def _entry(path: str | Path) -> EntryPoint | None:
     """The entry point of the package that reads a file; None for the library's own formats, which need no search."""
     end = Path(path).suffix.lower()
-    if end in ("", ".toml", *ROBOTS):
+    if end in ("", ".toml", *FORMATS):
         return None
     from importlib.metadata import entry_points
 
@@ -88,18 +92,5 @@ def from_robot(path: str | Path, **options: Any) -> Model:
     path = Path(path)
     if entry := _entry(path):
         return _by_package(entry, path, options)
-    if path.suffix.lower() == ".sdf":
-        from jaxmbs.io.sdf import from_sdf
-
-        return from_sdf(path, **options)
-    if path.suffix.lower() in USD:
-        from jaxmbs.io.usd import from_usd
-
-        return from_usd(path, **options)
-    if is_urdf(path):
-        from jaxmbs.io.urdf import from_urdf
-
-        return from_urdf(path, **options)
-    from jaxmbs.io.mjcf import from_mjcf
-
-    return from_mjcf(path, **options)
+    kind = "urdf" if is_urdf(path) else FORMATS.get(path.suffix.lower(), "mjcf")
+    return getattr(import_module(f"jaxmbs.io.{kind}"), f"from_{kind}")(path, **options)

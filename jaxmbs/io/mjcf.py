@@ -276,7 +276,7 @@ class _Reader:
             draft.leave_out("equalities, disabled by a flag")
             return
         one, other = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
-        try:
+        with draft.at(where):
             if kind == types.mjEQ_JOINT:
                 c = np.trim_zeros(data[:5], "b") if np.any(data[:5]) else data[:1]
                 driver = self.joints[other] if other >= 0 else None
@@ -296,8 +296,6 @@ class _Reader:
                 draft.mech.close_loop(name, joint, first, second, *poses)
             else:
                 draft.lacks(f"{word} equalities", name)
-        except ModelError as error:
-            draft.fault(where, str(error))
 
     # --- pictures and the rest ----------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.errors import ModelError
 from jaxmbs.io.draft import Draft, OnUnsupported, Repair, rotated
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.hinges import Hinge, composed, connect, inverse
@@ -24,7 +23,6 @@ from jaxmbs.io.sdf_frames import WORLD, Scope, number, says, text, vector
 from jaxmbs.io.sdf_shapes import color, form
 from jaxmbs.io.xml import not_too_deep, parsed
 from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
-from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Helical, Prismatic, Revolute, Spherical, Universal
 from jaxmbs.model.joints.base import Joint
@@ -366,11 +364,7 @@ class _Reader:
                 number(mimic, k, usual, where, self.draft.fault)
                 for k, usual in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
             )
-            try:
-                cam = Coupling(own, driver, (offset - factor * reference, factor))
-                self.draft.mech.add_constraint(self.draft.new_name("constraint", f"{own}_mimic"), cam)
-            except ModelError as error:
-                self.draft.fault(where, str(error))
+            self.draft.coupling(own, where, driver, (offset - factor * reference, factor))
 
     # --- shapes -------------------------------------------------------------------------------------------------------
 
@@ -380,12 +374,7 @@ class _Reader:
             return
         kind, size, file = found
         pose = self._seen(scope, link, body, scope.pose(e, where, link))
-        try:
-            self.draft.mech.add_visual(
-                self.names[body], "cylinder" if kind == "capsule" else kind, size, pose, color(e), file
-            )
-        except ModelError as error:  # a faulty picture is no reason to refuse a mechanism
-            self.draft.leave_out(f"a picture that cannot be drawn ({error})")
+        self.draft.visual(self.names[body], kind, size, pose, color(e), file)
 
     def _note(self, e: ET.Element, tag: str, name: str) -> None:
         """Note everything that has not been read, so that nothing is dropped silently."""

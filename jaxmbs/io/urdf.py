@@ -16,14 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.errors import ModelError
 from jaxmbs.io.draft import Draft, OnUnsupported, Repair, listed, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.names import read_bytes
 from jaxmbs.io.resources import resource
 from jaxmbs.io.xml import as_number, as_vector, parsed
 from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
-from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Free, Planar, Prismatic, Revolute, Spherical
 from jaxmbs.model.joints.base import Joint
@@ -240,14 +238,11 @@ class _Reader:
             self.draft.lacks(f'mimic of "{driver}", which does not exist ({choices(driver, self.joints)})', name)
             return
         c = self._number(e, "offset", where, 0.0), self._number(e, "multiplier", where, 1.0)
+        own = self.draft.name("joint", name)
         if self.joints[driver].get("type") == "fixed":  # the driver stays at zero
-            cam = Coupling(self.draft.name("joint", name), None, c[:1])
+            self.draft.coupling(own, where, None, c[:1])
         else:
-            cam = Coupling(self.draft.name("joint", name), self.draft.name("joint", driver), c)
-        try:
-            self.draft.mech.add_constraint(self.draft.new_name("constraint", f"{cam.joint}_mimic"), cam)
-        except ModelError as error:
-            self.draft.fault(where, str(error))
+            self.draft.coupling(own, where, self.draft.name("joint", driver), c)
 
     def _add_loop(self, e: ET.Element) -> None:
         """Add a cut joint: two links (link1, link2, or predecessor, successor), an origin in each, a type and an axis."""
@@ -265,10 +260,8 @@ class _Reader:
         if isinstance(joint, Planar):
             normal = self._axis(e, where)
             poses = [p.turned_to(normal) for p in poses]
-        try:
+        with self.draft.at(where):
             self.draft.mech.close_loop(self.draft.name("joint", name), joint, *bodies, *poses)
-        except ModelError as error:
-            self.draft.fault(where, str(error))
 
     def _add_visual(self, link: str, where: str, e: ET.Element) -> None:
         form, material = self._form(e, "visuals", where), e.find("material")
@@ -276,11 +269,7 @@ class _Reader:
             return
         kind, size, file = form
         color = (_color(material) or self.colors.get(material.get("name")) or "") if material is not None else ""
-        kind = "cylinder" if kind == "capsule" else kind
-        try:
-            self.draft.mech.add_visual(self._body(link), kind, size, self._pose(e, where), color, file)
-        except ModelError as error:  # a faulty picture is no reason to refuse a mechanism
-            self.draft.leave_out(f"a picture that cannot be drawn ({error})")
+        self.draft.visual(self._body(link), kind, size, self._pose(e, where), color, file)
 
     def _form(self, e: ET.Element, what: str, where: str) -> tuple[str, tuple[float, ...], str] | None:
         """The name of a shape, its extents (of a mesh its scale) and its mesh file; None, which the draft notes, if there is

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -220,8 +219,15 @@ def path_order(S: np.ndarray, T: np.ndarray, vertex: int) -> list[int]:
     return order
 
 
-def from_incidence(incidence: Any) -> Graph:
-    """Graph of an incidence matrix (n + 1, arcs) with one +1 and one -1 in every column [Y 1.1]."""
+def from_incidence(incidence: np.ndarray | Sequence[Sequence[int]]) -> Graph:
+    """The graph of an incidence matrix (n + 1, arcs), with one +1 and one -1 in every column [Y 1.1].
+
+    incidence: a row for each vertex, vertex 0 first; +1 where an arc leaves, -1 where it enters. Raises ModelError for a
+    column that is not that of an arc.
+
+    >>> mbs.textbook.from_incidence([[1, 0], [-1, 1], [0, -1]]).arcs
+    ((0, 1), (1, 2))
+    """
     full = np.asarray(incidence)
     for a, column in enumerate(full.T, 1):
         if sorted(column[column != 0].tolist()) != [-1, 1]:
@@ -280,6 +286,10 @@ def spanning_tree(graph: Graph) -> Graph:
     The cut joints impose the fewest constraints possible, the sum of 6 - f over them [Y 3.6]: arcs with the fewest
     degrees of freedom f enter the tree first (a greedy choice is optimal for trees), arcs of equal weight in the given
     order.
+
+    >>> graph = mbs.textbook.Graph(i_plus=(0, 0, 1), i_minus=(1, 1, 2))  # two arcs from vertex 0 to vertex 1
+    >>> mbs.textbook.spanning_tree(graph).arcs
+    ((0, 1), (1, 2), (0, 1))
     """
     group = list(range(graph.n + 1))
 
@@ -308,6 +318,10 @@ def regular_numbering(graph: Graph) -> tuple[Graph, dict[int, int]]:
     In every subtree of vertex 0 the leaves get the highest numbers that are not yet used and are then removed, and so
     on inwards; the arcs get the numbers of the vertices that they precede [Y 1.1.2]. Numbers are contiguous in each
     subtree [Y 3.6]. Cut joints keep their order.
+
+    >>> graph, new = mbs.textbook.regular_numbering(mbs.textbook.Graph(i_plus=(0, 2), i_minus=(2, 1)))
+    >>> print(graph.arcs, new)
+    ((0, 1), (1, 2)) {1: 2, 2: 1}
     """
     new: dict[int, int] = {}
     top = graph.n

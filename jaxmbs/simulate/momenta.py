@@ -11,8 +11,6 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics import momentum
 from jaxmbs.model import Model, ModelError
-from jaxmbs.model.constraints import FunctionConstraint
-from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.structure import ForceElement, Structure
@@ -78,13 +76,13 @@ def _from_outside(s: Structure) -> Iterator[str]:
             yield event.name
     yield from (loop.name for loop in s.loops if WORLD in (loop.body_a, loop.body_b))
     for c in s.constraints:
-        joints = () if isinstance(c.element, FunctionConstraint) or c.element.bodies else c.element.joints
+        joints = () if c.element.bodies else c.element.joints
         if not joints or any(getattr(c.element, joint) in roots for joint in joints):
             yield c.name
     for f in s.forces:
         ends = [getattr(f.element, field) for field in f.element.bodies]
         on_root = any(getattr(f.element, joint) in roots for joint in f.element.joints)
-        alone = len(ends) == 1 or f.element.on_every_mass or f.element.source or isinstance(f.element, External)
+        alone = len(ends) == 1 or f.element.on_every_mass or f.element.source
         alone &= type(f.element).spins is Force.spins  # what turns inside the mechanism belongs to it
         if WORLD in ends or on_root or alone:
             yield f.name

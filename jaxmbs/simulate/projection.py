@@ -16,17 +16,16 @@ from jaxmbs.simulate.manifold import moved
 from jaxmbs.spatial.scalar import Scalar
 
 
-def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int = 1) -> tuple[Any, Any, Any]:
+def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None) -> tuple[Any, Any, Any]:
     """The nearest (q, v) in the metric of the mass matrix that satisfies the constraints, and `Metric.conditioning`.
 
-    Newton's method corrects the positions (one iteration after a step of an integrator, whose error it squares), then
-    the velocities are projected. Differentiating the last iteration gives the implicit derivative.
+    One iteration of Newton's method corrects the positions: it squares the error of a step. Then the velocities are
+    projected. Differentiating the iteration gives the implicit derivative.
     """
-    for _ in range(iterations):
-        state = State(tree, q, v, t, mode)
-        held = constraints(state).of_positions()
-        if held.holonomic.any():
-            q = moved(state, held.metric().closest(None, each(operator.neg, held.residual))[0])
+    state = State(tree, q, v, t, mode)
+    held = constraints(state).of_positions()
+    if held.holonomic.any():
+        q = moved(state, held.metric().closest(None, each(operator.neg, held.residual))[0])
     found = constraints(State(tree, q, v, t, mode))
     metric = found.metric()
     change, _ = metric.closest(None, each(operator.neg, found.rate))

@@ -1,11 +1,3 @@
 """Equilibria of mechanisms, their vibration and their stability."""
 
-from jaxmbs.stability.equilibrium import Equilibrium as Equilibrium
-from jaxmbs.stability.equilibrium import equilibrium as equilibrium
-from jaxmbs.stability.linearize import Linearization as Linearization
-from jaxmbs.stability.linearize import linearize as linearize
-from jaxmbs.stability.modes import Modes as Modes
-from jaxmbs.stability.modes import modes as modes
-from jaxmbs.stability.parts import reduced_part as reduced_part
-from jaxmbs.stability.path import EquilibriumPath as EquilibriumPath
-from jaxmbs.stability.path import equilibrium_path as equilibrium_path
+from jaxmbs.stability.public import *  # noqa: F403

@@ -1,13 +1,7 @@
 """The public names of `jaxmbs.study`."""
 
 from jaxmbs.io.errors import InputError as InputError
-from jaxmbs.study.distributions.base import Lognormal as Lognormal
-from jaxmbs.study.distributions.base import Normal as Normal
-from jaxmbs.study.distributions.base import TruncatedNormal as TruncatedNormal
-from jaxmbs.study.distributions.base import Uniform as Uniform
-from jaxmbs.study.distributions.tables import Discrete as Discrete
-from jaxmbs.study.distributions.tables import Empirical as Empirical
-from jaxmbs.study.distributions.tables import Mixture as Mixture
+from jaxmbs.study.distributions.public import *  # noqa: F403
 from jaxmbs.study.evidence.bundle import bundle as bundle
 from jaxmbs.study.evidence.machine import compare_machine as compare_machine
 from jaxmbs.study.evidence.steps import check_steps as check_steps

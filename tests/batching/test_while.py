@@ -88,6 +88,20 @@ def test_reverse_mode_around_a_loop_that_does_not_depend_on_the_variables():
     assert jax.jit(rows).lower(X).compile().as_text().count("custom-call(") == 1
 
 
+def test_a_matrix_that_differs_between_the_iterations_of_a_loop_around_it():
+    matrices = jnp.asarray(np.random.default_rng(2).normal(size=(3, 12, 12)) / 4)
+
+    def fn(x):
+        def turn(y, A):
+            y, _ = lax.while_loop(lambda c: c[1] < 1 + x, lambda c: (A @ c[0], c[1] + 1), (y, 0.0))
+            return y, y[0]
+
+        return lax.scan(turn, x * jnp.arange(12.0), matrices)
+
+    for got, want in zip(mbs.jit(fn, in_axes=0)(X), jax.vmap(fn)(X), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+
+
 def test_tables():
     index = jnp.array([-3, 0, 7, 49, 50, 1000], jnp.int32)
     want = TABLE.numbers[[0, 0, 7, 49, 49, 49]]

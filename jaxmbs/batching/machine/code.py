@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxmbs.batching.ordering import Chunk, by_parts, by_results, chunks
 from jaxmbs.batching.recorded import Joined, Step
-from jaxmbs.batching.scalars import Entry, Operation, Source, entries, is_known, single
+from jaxmbs.batching.scalars import Entry, Operation, Source, dtype_of, entries, is_known, single
 
 MOST_OPERATIONS = 700  # of one piece: in longer ones LLVM takes more time per operation
 MOST_COLUMNS = 400
@@ -388,12 +388,3 @@ class Needed:
         for x, turn in zip(loop.xs, loop.turns, strict=True):
             if turn in used:
                 self._need(x, step)
-
-
-def dtype_of(x: Any) -> Any:
-    """The dtype of a value or a number."""
-    if isinstance(x, Source):
-        return x.dtype
-    if isinstance(x, np.ndarray):
-        return dtype_of(x.reshape(-1)[0])
-    return x.source.dtype if isinstance(x, Entry) else x.dtype

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.batching.execution import Setting, whole_source
-from jaxmbs.batching.machine.code import Code, dtype_of
+from jaxmbs.batching.machine.code import Code
 from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.repeated import Repeated
-from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known
+from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, dtype_of, is_known
 
 MOST_ENTRIES = 2048  # numbers of a row that an iteration of a loop reads or produces
 

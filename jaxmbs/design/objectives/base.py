@@ -33,9 +33,9 @@ class Setting:
     seed: int = 0
     study: Any = None
 
-    def configurations(self, count: int, salt: int = 0) -> Array:
-        """(count, nq) random configurations from the seed; another salt gives different ones."""
-        keys = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), salt), count)
+    def configurations(self, count: int) -> Array:
+        """(count, nq) random configurations from the seed."""
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), 0), count)
         return _random(self.model, keys)
 
 

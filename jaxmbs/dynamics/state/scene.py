@@ -14,7 +14,6 @@ from jaxmbs.dynamics.state.deformation import momenta
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.state.loads import action
 from jaxmbs.dynamics.state.tree import Tree
-from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import BodyState, Numbers, Scene
 from jaxmbs.model.forces.base import Force as Element
 from jaxmbs.model.forces.surroundings import Air, Gas, Place, flow
@@ -186,8 +185,8 @@ class TreeScene:
         """The part of the state that the named element needs; sides: see `Force.sides`."""
         masses = self.masses() if element.on_every_mass else {}
         named = {getattr(element, f) for f in element.bodies} - {WORLD, None} | set(masses)
-        external = self._evaluated(name, element, sides) if isinstance(element, External) else ()
-        rates = _items(self.v, slice(0, self.tree.structure.nv)) if isinstance(element, External) else ()
+        external = self._evaluated(name, element, sides) if element.on_whole_state else ()
+        rates = _items(self.v, slice(0, self.tree.structure.nv)) if element.on_whole_state else ()
         joints = {name: self.joint(name) for name in (getattr(element, f) for f in element.joints)}
         air = self.air(getattr(element, "body", WORLD), self.tree.values[f"{name}.reference"]) if element.in_air else ()
         inertias = self.inertias(masses) if element.on_every_inertia else ()
@@ -240,17 +239,16 @@ class TreeScene:
         roles = {f.element.role: (f.element, self.tree.values.of(f.name, f.element.numbers)) for f in own}
         return Environment(*(roles.get(role) for role in Environment._fields))
 
-    def _evaluated(self, name: str, element: External, sides: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """The values of a user's fn(model, t, q, v) and of its switching surfaces."""
-        tree = self.tree
-        where, count = f"force {name!r}", tree.structure.nv if element.body is None else 6
+    def _evaluated(self, name: str, element: Element, sides: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """The values of an element that are a function of the whole state."""
+        tree, where = self.tree, f"force {name!r}"
         numbers = tree.values.of(name, element.numbers)
         if tree.dtype is not None:
             state = (jnp.asarray(self.t, tree.dtype), tree.vector(self.q), tree.vector(self.v))
-            return element.values(where, count, sides, numbers, tree.dtype, tree.model, *state)
+            return element.values(where, sides, numbers, tree.dtype, tree.model, *state)
         q, v = np.asarray(self.q, float), np.asarray(self.v, float)
         with jax.enable_x64(True):
-            found = element.values(where, count, sides, numbers, float, tree.model, self.t, q, v)
+            found = element.values(where, sides, numbers, float, tree.model, self.t, q, v)
         return tuple(map(float, found))
 
 

@@ -79,6 +79,12 @@ class Condition(Element):
         """The time [s] at which it becomes true, if that is known beforehand."""
         return None
 
+    def lacking(self, p: Numbers, start: Mapping[str, Any], end: Mapping[str, Any]) -> Any:
+        """The share of the way to the event that a motion still lacks at its end, which leads a search towards motions in
+        which it happens. start, end: coordinates of the joints that the fields name, there and then; 0 if they do not
+        tell."""
+        return 0.0
+
 
 @element
 class Delay(Condition):

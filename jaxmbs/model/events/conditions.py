@@ -72,6 +72,10 @@ class JointReaches(Condition):
         up = now.coordinates(self.joint)[0] - p["value"]
         return passing(up, self.direction)
 
+    def lacking(self, p: Numbers, start: Mapping[str, Any], end: Mapping[str, Any]) -> Any:
+        way = jnp.abs(start[self.joint][0] - p["value"])
+        return jnp.abs(end[self.joint][0] - p["value"]) / jnp.where(way > 0, way, 1.0)
+
 
 @element
 class Distance(Condition):

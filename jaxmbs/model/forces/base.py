@@ -128,6 +128,7 @@ class Force(Element):
     on_every_inertia: ClassVar[bool] = False  # takes their inertias, too
     in_air: ClassVar[bool] = False  # takes the air at the point `reference` of its body
     role: ClassVar[str] = ""  # what it is in the environment: "atmosphere", "wind", "planet"
+    on_whole_state: ClassVar[bool] = False  # has `values`, which are a function of all coordinates and rates
     source: ClassVar[bool] = False  # its power without potential comes from outside and is no loss
     takes: ClassVar[bool] = False  # has mass or inertia that belongs to that of the first body it names
     freedoms: ClassVar[int | None] = None  # degrees of freedom that its joint must have; None: at least one
@@ -145,6 +146,13 @@ class Force(Element):
         """Acceleration [m/s²] that the element gives to anything at the point x [m], in world axes; None: the element is no
         gravity. A body in free fall does not feel it, and accelerometers do not show it."""
         return None
+
+    def values(
+        self, where: str, sides: Sequence[Scalar], numbers: Numbers, dtype: Any, *state: Any
+    ) -> tuple[Scalar, ...]:
+        """`Scene.external` of an element `on_whole_state`, at a state (model, t, q, v), of this dtype; numbers: those of the
+        element; sides: see `Force.sides`; where: the beginning of error messages."""
+        return ()
 
     def apply_stored(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         """Add the part of the loads that follows from the potential: usually the whole, because the scene is at rest."""

@@ -39,6 +39,7 @@ class External(Force, WithParameters):
     -3.0
     """
 
+    on_whole_state: ClassVar[bool] = True
     source: ClassVar[bool] = True
     trials: ClassVar[int] = 24  # enough for a few changes of sign
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v), written with jax.numpy")
@@ -67,10 +68,10 @@ class External(Force, WithParameters):
         return bool(self.surfaces)
 
     def values(
-        self, where: str, count: int, sides: Sequence[Scalar], numbers: Numbers, dtype: Any, *state: Any
+        self, where: str, sides: Sequence[Scalar], numbers: Numbers, dtype: Any, *state: Any
     ) -> tuple[Scalar, ...]:
-        """The values of fn (count,) and of the surfaces at a state (model, t, q, v), of this dtype; numbers: those of the
-        element; sides: see `Force.sides`; where: the beginning of error messages."""
+        """The values of fn and of the surfaces."""
+        count = state[0].nv if self.body is None else 6
         fn, *given = (self.with_parameters(x, numbers, dtype) for x in (self.fn, *self.surfaces))
         surfaces = [evaluated(g, f"{where}: surfaces[{k}]", (), dtype, *state) for k, g in enumerate(given)]
         if self._takes_sides:

@@ -120,14 +120,10 @@ class Mixture(Distribution):
         return f"mixture{unit}: " + "; ".join(f"{p.weight:g} of {p.of.in_words()}" for p in self.parts)
 
 
-DISTRIBUTIONS = (Normal, TruncatedNormal, Uniform, Lognormal, Discrete, Empirical, Mixture)
-
-
 def any_distribution(known: Iterable[type]) -> Any:
-    """Type annotation of a distribution's table: one of DISTRIBUTIONS, or a distribution among the `known` classes of
-    modules and packages."""
-    own = [c for c in known if issubclass(c, Distribution) and c not in (Distribution, *DISTRIBUTIONS)]
-    return Annotated[functools.reduce(operator.or_, (*DISTRIBUTIONS, *own)), Field(discriminator="distribution")]
+    """Type annotation of a distribution's table: one of the distributions among the `known` classes."""
+    found = [c for c in known if issubclass(c, Distribution) and c is not Distribution]
+    return Annotated[functools.reduce(operator.or_, found), Field(discriminator="distribution")]
 
 
 def _measured(path: Path, names: list[str]) -> list[np.ndarray]:

@@ -17,8 +17,8 @@ from jaxmbs.io.errors import InputError, Problem, problems_of
 from jaxmbs.io.save import Writer, plain, toml_text
 from jaxmbs.io.toml import parse, with_full_paths
 from jaxmbs.model.fields import type_name
+from jaxmbs.study import distributions
 from jaxmbs.study import outputs as outputs_package
-from jaxmbs.study.distributions import tables as distributions
 from jaxmbs.study.distributions.base import Distribution
 from jaxmbs.study.outputs import Output
 from jaxmbs.study.outputs.base import AtEvent

@@ -100,12 +100,12 @@ def _label(output: str, unit: Unit) -> str:
     return f"{output.replace('_', ' ')} [{unit.name}]".removesuffix(" []")
 
 
-def plots_with_coordinates(study: Study, history: History, sample: int = 0) -> dict[str, Any]:
-    """The plots of one sample of a history: the study's own outputs, then the first coordinates."""
-    own = plots_of(study, {name: {"": x[sample]} for name, x in history.values.items()})
+def plots_with_coordinates(study: Study, history: History) -> dict[str, Any]:
+    """The plots of the first sample of a history: the study's own outputs, then the first coordinates."""
+    own = plots_of(study, {name: {"": x[0]} for name, x in history.values.items()})
     known = [(k, c) for k, c in enumerate(study.model.coordinates) if c.unit][:PLOTS]
     found = {label: lines[""] for label, lines in own.items()}
-    return found | {f"{c.name} [{c.unit}]": history.q[sample, :, k] for k, c in known}
+    return found | {f"{c.name} [{c.unit}]": history.q[0, :, k] for k, c in known}
 
 
 def check_picture(path: Path) -> None:

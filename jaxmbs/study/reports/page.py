@@ -242,7 +242,7 @@ def _worst(study: Study, store: Store, summary: Summary) -> str:
     return f"<h2>The ten worst samples</h2><p class=note>{note}</p>{panel(rows_said, 'long')}"
 
 
-def _unusual(draws: Sequence[tuple[Dispersion, np.ndarray]], row: int, most: int = 5) -> list[tuple[str, float]]:
+def _unusual(draws: Sequence[tuple[Dispersion, np.ndarray]], row: int) -> list[tuple[str, float]]:
     found = []
     for d, x in draws:
         middle, width = d.components.middle, d.components.spread
@@ -250,7 +250,7 @@ def _unusual(draws: Sequence[tuple[Dispersion, np.ndarray]], row: int, most: int
             if width[k] > 0:
                 name = d.name if d.k == 1 else f"{d.name}[{k}]"
                 found.append((name, float((x[row, k] - middle[k]) / width[k])))
-    return sorted(found, key=lambda pair: -abs(pair[1]))[:most]
+    return sorted(found, key=lambda pair: -abs(pair[1]))[:5]
 
 
 def _drivers(study: Study, draws: dict[str, np.ndarray], summary: Summary, found: dict[str, Drivers | None]) -> str:

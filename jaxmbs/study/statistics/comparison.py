@@ -129,8 +129,8 @@ def paired_shares(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
     return {"only_a": only_a, "only_b": only_b, "chance": mcnemar(only_a, only_b)}
 
 
-def paired_numbers(a: np.ndarray, b: np.ndarray, alpha: float = ALPHA) -> dict[str, Any]:
-    """Mean of b - a with its interval of the confidence 1 - alpha, the largest difference, how many are defined in only
+def paired_numbers(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
+    """Mean of b - a with its interval of the confidence 1 - `ALPHA`, the largest difference, how many are defined in only
     one of them, and Wilcoxon's signed-rank test of the differences."""
     from scipy.stats import wilcoxon
 
@@ -140,7 +140,7 @@ def paired_numbers(a: np.ndarray, b: np.ndarray, alpha: float = ALPHA) -> dict[s
         return {"chance": None, **told}
     d = (b - a)[np.isfinite(a) & np.isfinite(b)]
     found: Any = wilcoxon(d) if np.any(d) else None
-    low, high = seen.interval(alpha)
+    low, high = seen.interval(ALPHA)
     chance = float(found.pvalue) if found is not None else 1.0
     return {"difference": seen.mean, "low": low, "high": high, "chance": chance, **told}
 
