@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jaxmbs.io.draft import Form
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.loading import ROBOTS, USD, is_robot, is_urdf
-from jaxmbs.model import Ball, Box, Capsule, Cone, Mesh, Pose, Tube
+from jaxmbs.model import Pose
 
-Collisions = dict[str, list[tuple[Ball | Box | Tube | Capsule | Cone | Mesh, Pose]]]
+Collisions = dict[str, list[tuple[Form, Pose]]]
 
 
 def collision_shapes(path: str | Path, *, trust: bool = False) -> Collisions:

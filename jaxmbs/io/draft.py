@@ -15,13 +15,14 @@ from jaxmbs.building import Mechanism
 from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.physical import nearest_inertia
-from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
+from jaxmbs.model import Ball, Box, Capsule, Cone, Mesh, Model, Pose, Tube
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.forces import Damper, Friction, JointSpring
 from jaxmbs.model.joints.base import Joint
 
 OnUnsupported = Literal["error", "warn"]
 Repair = Literal["nearest"] | None
+Form = Ball | Box | Tube | Capsule | Cone | Mesh  # of a collision shape
 HERE = Pose()
 EXACT = 1e-15  # entries of a rotation that differ this little from 0 or +-1 differ only by rounding of angles
 
@@ -142,9 +143,7 @@ class Draft:
             self.fault(where, str(error))
         self.frictional.append(name)
 
-    def solid(
-        self, kind: str, size: Sequence[float], file: str, where: str
-    ) -> Ball | Box | Tube | Capsule | Mesh | None:
+    def solid(self, kind: str, size: Sequence[float], file: str, where: str) -> Form | None:
         """The solid of a collision shape; None, which the draft notes, if there is none. size: extents [m] (of a capsule
         without its ends), or the scale of a mesh."""
         radius, length = size[0] / 2, size[2]
@@ -155,6 +154,8 @@ class Draft:
                 return Box(tuple(size))
             if kind in ("cylinder", "capsule"):
                 return (Tube if kind == "cylinder" else Capsule)(radius, length)
+            if kind == "cone":
+                return Cone(radius, length)
             if size[0] == size[1] == size[2]:
                 return Mesh(file, scale=size[0])
             self.leave_out("meshes that are scaled differently along x, y and z")

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.io.draft import Draft, OnUnsupported, Repair, tidy
+from jaxmbs.io.draft import Draft, Form, OnUnsupported, Repair, tidy
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.hinges import Hinge, composed, connect, inverse
 from jaxmbs.io.names import TRUST, within
-from jaxmbs.io.usd_shapes import Form, form_of, orthonormal
+from jaxmbs.io.usd_shapes import form_of, orthonormal
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Prismatic, Revolute, Spherical

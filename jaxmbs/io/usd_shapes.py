@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from jaxmbs.errors import ModelError
-from jaxmbs.io.draft import Draft, tidy
+from jaxmbs.io.draft import Draft, Form, tidy
 from jaxmbs.model import Ball, Box, Capsule, Cone, Mesh, Pose, Tube
 
-Form = Ball | Box | Tube | Capsule | Cone | Mesh
 ALONG = {"X": 0, "Y": 1, "Z": 2}
 _FLAT = 1e-5  # by which directions and scales may differ: the format holds single precision
 
