@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jaxmbs.io.draft import Form
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.io.loading import is_robot, is_urdf
-from jaxmbs.model import Ball, Box, Capsule, Mesh, Pose, Tube
+from jaxmbs.io.loading import ROBOTS, USD, is_robot, is_urdf
+from jaxmbs.model import Pose
 
-Collisions = dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]
+Collisions = dict[str, list[tuple[Form, Pose]]]
 
 
 def collision_shapes(path: str | Path, *, trust: bool = False) -> Collisions:
-    """The collision shapes in the URDF, SDFormat or MJCF file at `path`: {body: [(solid, its pose in the body's frame),
+    """The collision shapes in the URDF, SDFormat, MJCF or USD file at `path`: {body: [(solid, its pose in the body's frame),
     ...]}, by the names that bodies have in the model of the file; bodies without any are left out.
 
-    They serve drawing (`Mechanism.add_visual`) and clearances (`mbs.study.outputs.shape_on`). In an MJCF they are the geoms
-    that collide with others by `contype` and `conaffinity`; meshes are given as they are, although MuJoCo collides with
-    their hulls. trust: also read meshes in other folders, as for `from_urdf`. A ModelWarning counts what has
-    no such shape (planes, ellipsoids, height fields). Raises InputError with all faults, each with its element.
+    They serve drawing (`Mechanism.add_visual`) and clearances (`mbs.study.outputs.shape_on`). In an MJCF they are the
+    geoms that collide with others by `contype` and `conaffinity`; meshes are given as they are, although MuJoCo collides
+    with their hulls. Those in a USD are of the prims with CollisionAPI, and belong to "world" where there is no body
+    above them; `physics:approximation` of a mesh does not count. trust: also read meshes in other folders, as for
+    `from_urdf`. A ModelWarning counts what has no such shape (planes, ellipsoids, height fields). Raises InputError with
+    all faults, each with its element.
 
     >>> from pathlib import Path
     >>> text = '<robot name="r"><link name="arm"><collision><origin xyz="0 0 1"/><geometry><sphere radius="0.2"/>'
@@ -34,8 +37,11 @@ def collision_shapes(path: str | Path, *, trust: bool = False) -> Collisions:
         from jaxmbs.io.sdf import reader
     elif is_robot(path) and path.suffix.lower() in (".xml", ".mjcf"):
         from jaxmbs.io.mjcf import reader
+    elif path.suffix.lower() in USD:
+        from jaxmbs.io.usd import reader
     else:
         raise InputError(
-            Problem("", "collision shapes are read from URDF, SDFormat and MJCF files (.urdf, .sdf, .xml, .mjcf)"), path
+            Problem("", f"collision shapes are read from URDF, SDFormat, MJCF and USD files ({', '.join(ROBOTS)})"),
+            path,
         )
     return reader(path, trust=trust, on_unsupported="warn").collisions()

@@ -16,7 +16,7 @@ from jaxmbs.building import Mechanism
 from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.physical import nearest_inertia
-from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
+from jaxmbs.model import Ball, Box, Capsule, Cone, Mesh, Model, Pose, Tube
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.forces import Damper, Friction, JointSpring
@@ -24,6 +24,7 @@ from jaxmbs.model.joints.base import Joint
 
 OnUnsupported = Literal["error", "warn"]
 Repair = Literal["nearest"] | None
+Form = Ball | Box | Tube | Capsule | Cone | Mesh  # of a collision shape
 HERE = Pose()
 EXACT = 1e-15  # entries of a rotation that differ this little from 0 or +-1 differ only by rounding of angles
 
@@ -159,9 +160,7 @@ class Draft:
         except ModelError as error:
             self.leave_out(f"a picture that cannot be drawn ({error})")
 
-    def solid(
-        self, kind: str, size: Sequence[float], file: str, where: str
-    ) -> Ball | Box | Tube | Capsule | Mesh | None:
+    def solid(self, kind: str, size: Sequence[float], file: str, where: str) -> Form | None:
         """The solid of a collision shape; None, which the draft notes, if there is none. size: extents [m] (of a capsule
         without its ends), or the scale of a mesh."""
         radius, length = size[0] / 2, size[2]
@@ -172,6 +171,8 @@ class Draft:
                 return Box(tuple(size))
             if kind in ("cylinder", "capsule"):
                 return (Tube if kind == "cylinder" else Capsule)(radius, length)
+            if kind == "cone":
+                return Cone(radius, length)
             if size[0] == size[1] == size[2]:
                 return Mesh(file, scale=size[0])
             self.leave_out("meshes that are scaled differently along x, y and z")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from jaxmbs.errors import ModelError
-from jaxmbs.io.draft import Draft, OnUnsupported, Repair, rotated, tidy
+from jaxmbs.io.draft import Draft, Form, OnUnsupported, Repair, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.mjcf_files import require_own_files
 from jaxmbs.io.mjcf_flags import Off
-from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
+from jaxmbs.model import Model, Pose
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.forces import Damper
@@ -140,7 +140,7 @@ class _Reader:
         self._note_the_rest()
         return draft.build()
 
-    def collisions(self) -> dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]:
+    def collisions(self) -> dict[str, list[tuple[Form, Pose]]]:
         """{body: [(collision shape, its pose), ...]}. Raises InputError with all faults."""
         m, out = self.m, {}
         self._name_bodies()
@@ -151,7 +151,7 @@ class _Reader:
         self.draft.tell()
         return out
 
-    def _collision(self, g: int, where: str) -> tuple[Ball | Box | Tube | Capsule | Mesh, Pose] | None:
+    def _collision(self, g: int, where: str) -> tuple[Form, Pose] | None:
         m, types, size = self.m, self.mujoco.mjtGeom, self.m.geom_size[g].tolist()
         pose, kind = _pose(m.geom_pos[g], m.geom_quat[g]), types(int(m.geom_type[g]))
         if kind == types.mjGEOM_MESH and (file := self._mesh_file(mesh := int(m.geom_dataid[g]))):

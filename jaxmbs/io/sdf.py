@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.io.draft import Draft, OnUnsupported, Repair, rotated
+from jaxmbs.io.draft import Draft, Form, OnUnsupported, Repair, rotated
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.hinges import Hinge, composed, connect, inverse
 from jaxmbs.io.names import TRUST, read_bytes
@@ -22,7 +22,7 @@ from jaxmbs.io.resources import model_file, resource
 from jaxmbs.io.sdf_frames import WORLD, Scope, number, says, text, vector
 from jaxmbs.io.sdf_shapes import color, form
 from jaxmbs.io.xml import not_too_deep, parsed
-from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
+from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Helical, Prismatic, Revolute, Spherical, Universal
 from jaxmbs.model.joints.base import Joint
@@ -167,12 +167,12 @@ class _Reader:
                     self._note(e, tag, scope.path(name))
         return self.draft.build()
 
-    def collisions(self) -> dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]:
+    def collisions(self) -> dict[str, list[tuple[Form, Pose]]]:
         """{body: [(collision shape, its pose), ...]}. Raises InputError with all faults."""
         with not_too_deep(self.draft.path):
             return self._collisions()
 
-    def _collisions(self) -> dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]:
+    def _collisions(self) -> dict[str, list[tuple[Form, Pose]]]:
         self._begin()
         out: dict[str, list[Any]] = {}
         for scope in self._scopes(self.top):

@@ -22,7 +22,7 @@ def form(
         return None
     if shape.tag == "box":
         return "box", vector(shape, "size", (1.0, 1.0, 1.0), where, draft.fault), ""
-    if shape.tag in ("cylinder", "capsule") or (shape.tag == "cone" and drawn):
+    if shape.tag in ("cylinder", "capsule", "cone"):
         d = 2 * number(shape, "radius", 0.5, where, draft.fault)
         return shape.tag, (d, d, number(shape, "length", 1.0, where, draft.fault)), ""
     if shape.tag == "sphere":

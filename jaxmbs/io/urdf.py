@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.io.draft import Draft, OnUnsupported, Repair, listed, rotated, tidy
+from jaxmbs.io.draft import Draft, Form, OnUnsupported, Repair, listed, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.names import read_bytes
 from jaxmbs.io.resources import resource
 from jaxmbs.io.xml import as_number, as_vector, parsed
-from jaxmbs.model import Ball, Box, Capsule, Mesh, Model, Pose, Tube
+from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Free, Planar, Prismatic, Revolute, Spherical
 from jaxmbs.model.joints.base import Joint
@@ -125,7 +125,7 @@ class _Reader:
         self._note_the_rest()
         return draft.build()
 
-    def collisions(self) -> dict[str, list[tuple[Ball | Box | Tube | Capsule | Mesh, Pose]]]:
+    def collisions(self) -> dict[str, list[tuple[Form, Pose]]]:
         """{body: [(collision shape, its pose), ...]}. Raises InputError with all faults."""
         self._find_world()
         out: dict[str, list[Any]] = {}

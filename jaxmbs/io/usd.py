@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.io.draft import Draft, OnUnsupported, Repair, tidy
+from jaxmbs.io.draft import Draft, Form, OnUnsupported, Repair, tidy
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.hinges import Hinge, composed, connect, inverse
 from jaxmbs.io.names import TRUST, within
+from jaxmbs.io.usd_shapes import form_of, orthonormal
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Prismatic, Revolute, Spherical
@@ -52,6 +53,18 @@ def from_usd(
     >>> mbs.from_usd("arm.usda")  # doctest: +SKIP
     <Model 'arm': 2 bodies (upper, lower), nq = 2, nv = 2>
     """
+    return reader(path, gravity=gravity, repair=repair, on_unsupported=on_unsupported, trust=trust).model()
+
+
+def reader(
+    path: str | Path,
+    *,
+    gravity: Triple | None = None,
+    repair: Repair = None,
+    on_unsupported: OnUnsupported = "error",
+    trust: bool = False,
+) -> _Reader:
+    """The reader of a file; options as those of `from_usd`. Raises InputError."""
     path = Path(path)
     try:
         Tf, Usd = _pxr("Tf"), _pxr("Usd")
@@ -74,7 +87,7 @@ def from_usd(
             f"refers to {elsewhere[0]}, which lies outside its folder; put it there, or, if you trust it, pass {TRUST}"
         )
         raise InputError(Problem("", said), path)
-    return _Reader(stage, path, gravity, repair, on_unsupported).model()
+    return _Reader(stage, path, gravity, repair, on_unsupported)
 
 
 class _Reader:
@@ -107,6 +120,34 @@ class _Reader:
             self._connect(hinges)
         return self.draft.build()
 
+    def collisions(self) -> dict[str, list[tuple[Form, Pose]]]:
+        """{body: [(collision shape, its pose), ...]}, with those of no body on the world. Raises InputError with all
+        faults."""
+        out: dict[str, list[tuple[Form, Pose]]] = {}
+        for prim in self._prims():
+            if prim.HasAPI(self.physics.RigidBodyAPI):
+                self._name_body(prim)
+        for prim in self._prims():
+            if not prim.HasAPI(self.physics.CollisionAPI):
+                continue
+            if not self.physics.CollisionAPI(prim).GetCollisionEnabledAttr().Get():
+                continue
+            body = self._body_of(prim)
+            M = np.array(self.places.GetLocalToWorldTransform(prim), float)  # of row vectors
+            at = self._pose(body) if body else Pose()
+            R = np.asarray(at.rotation) if body else np.eye(3)
+            position = R.T @ (M[3, :3] * self.meter - np.asarray(at.position))
+            if found := form_of(self.draft, prim, R.T @ M[:3, :3].T * self.meter, position):
+                out.setdefault(self.names[str(body.GetPath()) if body else ""], []).append(found)
+        self.draft.tell()
+        return out
+
+    def _body_of(self, prim: Any) -> Any:
+        """The prim of the body to which a prim belongs; None for the world."""
+        while prim and str(prim.GetPath()) not in self.bodies:
+            prim = prim.GetParent()
+        return prim if prim and not prim.IsPseudoRoot() else None
+
     def _prims(self) -> Iterator[Any]:
         usd = _pxr("Usd")
         return iter(usd.PrimRange(self.stage.GetPseudoRoot(), usd.TraverseInstanceProxies()))
@@ -129,16 +170,24 @@ class _Reader:
         if np.abs(R.T @ R - np.eye(3)).max() > _FLAT or np.linalg.det(R) < 0:
             self.draft.fault(str(prim.GetPath()), "its frame is scaled or mirrored; apply the scale to its geometry")
             R = np.eye(3)
-        return Pose(tuple(M[3, :3] * self.meter), tidy(_orthonormal(R)))
+        return Pose(tuple(M[3, :3] * self.meter), tidy(orthonormal(R)))
+
+    def _name_body(self, prim: Any) -> str | None:
+        """The name of a body; None for one that does not move by itself."""
+        if not self.physics.RigidBodyAPI(prim).GetRigidBodyEnabledAttr().Get():
+            return None
+        path = str(prim.GetPath())
+        self.bodies[path] = prim
+        self.names[path] = self.draft.new_name("body", prim.GetName())
+        return self.names[path]
 
     def _add_body(self, prim: Any) -> None:
         path, api = str(prim.GetPath()), self.physics.RigidBodyAPI(prim)
-        if not api.GetRigidBodyEnabledAttr().Get():
+        name = self._name_body(prim)
+        if name is None:
             return
         if api.GetKinematicEnabledAttr().Get():
             self.draft.lacks("bodies that are moved by animation", path)
-        self.bodies[path] = prim
-        name = self.names[path] = self.draft.new_name("body", prim.GetName())
         mass, moments = 0.0, np.zeros(3)
         com, turn = np.zeros(3), np.eye(3)
         if prim.HasAPI(self.physics.MassAPI):
@@ -202,13 +251,11 @@ class _Reader:
         if not prim:
             self.draft.fault(path, f"body{side} is {targets[0]}, which does not exist")
             return None
-        body = prim
-        while body and str(body.GetPath()) not in self.bodies:
-            body = body.GetParent()
+        body = self._body_of(prim)
         if body == prim:
             return str(body.GetPath()), local
         here = composed(self._pose(prim), local)
-        if not body or body.IsPseudoRoot():
+        if body is None:
             return "", here
         return str(body.GetPath()), composed(inverse(self._pose(body)), here)
 
@@ -283,9 +330,3 @@ def _rotation(q: Any) -> np.ndarray:
         [s * (x * y + w * z), 1 - s * (x * x + z * z), s * (y * z - w * x)],
         [s * (x * z - w * y), s * (y * z + w * x), 1 - s * (x * x + y * y)],
     ])  # fmt: skip
-
-
-def _orthonormal(R: np.ndarray) -> np.ndarray:
-    """The rotation nearest to a matrix."""
-    U, _, V = np.linalg.svd(R)
-    return U @ V

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from jaxmbs.building import Mechanism
 from jaxmbs.library.chains import GRAVITY
-from jaxmbs.model import Pose
+from jaxmbs.library.drawing import DARK, WHITE, bar
+from jaxmbs.model import Ball, Pose
 from jaxmbs.model.constraints import RollingDisc
 from jaxmbs.model.joints import Free, Revolute
 
@@ -47,6 +48,33 @@ def bicycle(
     mech.add_joint("steer", Revolute((math.sin(tilt), 0, -math.cos(tilt))), "frame", "fork", steer)
     mech.add_joint("rear_hub", Revolute(Y), "frame", "rear_wheel", Pose((0, 0, rear)))
     mech.add_joint("front_hub", Revolute(Y), "fork", "front_wheel", Pose((-trail, 0, front)))
+    _draw(mech, rear, front, wheelbase, trail, math.tan(tilt))
     mech.add_constraint("rear_tyre", RollingDisc("rear_wheel", radius=rear, axis=Y))
     mech.add_constraint("front_tyre", RollingDisc("front_wheel", radius=front, axis=Y))
     return mech
+
+
+def _draw(mech: Mechanism, rear: float, front: float, wheelbase: float, trail: float, slope: float) -> None:
+    """Tubes, wheels with spokes, and the rider. slope: by which the steer axis falls back, per height."""
+
+    def on_axis(height: float, side: float = 0.0) -> tuple[float, float, float]:  # of steering, in the fork
+        return -slope * height, side, height
+
+    def head(height: float) -> tuple[float, float, float]:  # the same, in the frame
+        return wheelbase + trail - slope * height, 0.0, height
+
+    hub, pedals, seat = (0, 0, rear), (0.43 * wheelbase, 0, 0.9 * rear), (0.27 * wheelbase, 0, 0.9)
+    shoulders, hands = (0.5 * wheelbase, 0, 1.4), head(1.0)
+    top, low = head(0.85), head(0.7)
+    for a, b in ((hub, pedals), (hub, seat), (pedals, seat), (pedals, low), (seat, low), (low, top)):
+        bar(mech, "frame", a, b, 0.018, DARK)
+    for a, b, radius in ((seat, shoulders, 0.12), (shoulders, hands, 0.04), (seat, (*pedals[:2], 0.35), 0.07)):
+        bar(mech, "frame", a, b, radius, WHITE)  # of the rider: trunk, arms, legs
+    mech.add_visual("frame", Ball(0.11), pose=Pose((shoulders[0] + 0.05, 0, shoulders[2] + 0.2)), color=WHITE)
+    bar(mech, "fork", (-trail, 0, front), on_axis(0.7), 0.018)
+    bar(mech, "fork", on_axis(0.7), on_axis(1.0), 0.018)
+    bar(mech, "fork", on_axis(1.0, -0.25), on_axis(1.0, 0.25), 0.015)
+    for name, radius in (("rear_wheel", rear), ("front_wheel", front)):
+        mech.add_visual(name, "pipe", (2 * radius, 2 * radius, 0.03), Pose().turned_to(Y), DARK)
+        for x, z in ((1, 0), (0, 1)):
+            bar(mech, name, (-radius * x, 0, -radius * z), (radius * x, 0, radius * z), 0.006, DARK)

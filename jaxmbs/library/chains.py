@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxmbs.building import Mechanism
+from jaxmbs.library.drawing import bar
 from jaxmbs.library.shapes import cylinder
 from jaxmbs.model import Pose
 from jaxmbs.model.joints import Revolute
@@ -32,6 +33,7 @@ def chain(
     mech = Mechanism(f"chain of {n}", gravity=tuple(gravity))
     for i in range(1, n + 1):
         mech.add_body(f"link_{i}", mass, (0, 0, -length / 2), cylinder(mass, radius, length))
+        bar(mech, f"link_{i}", (0, 0, 0), (0, 0, -length), radius)
         parent, position = ("world", (0, 0, 0)) if i == 1 else (f"link_{i - 1}", (0, 0, -length))
         axis = tuple(axes[(i - 1) % len(axes)])
         mech.add_joint(f"hinge_{i}", Revolute(axis), parent, f"link_{i}", Pose(position))

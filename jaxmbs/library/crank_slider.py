@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxmbs.building import Mechanism
+from jaxmbs.library.drawing import WHITE, bar
 from jaxmbs.library.shapes import cylinder
 from jaxmbs.model import Pose
 from jaxmbs.model.joints import Prismatic, Revolute
@@ -30,5 +31,8 @@ def crank_slider(
     mech.add_joint("bearing", Revolute((0, 0, 1)), "world", "crank")
     mech.add_joint("knee", Revolute((0, 0, 1)), "crank", "rod", Pose((crank, 0, 0)))
     mech.add_joint("guide", Prismatic((1, 0, 0)), "world", "slider", Pose((crank + rod, offset, 0)))
+    bar(mech, "crank", (0, 0, 0), (crank, 0, 0), 0.01)
+    bar(mech, "rod", (0, 0, 0), (rod, 0, 0), 0.01)
+    bar(mech, "slider", (-0.02, 0, 0), (0.06, 0, 0), 0.04, WHITE)
     mech.close_loop("pin", Revolute((0, 0, 1)), "rod", "slider", Pose((rod, 0, 0)))
     return mech

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.building import Mechanism
+from jaxmbs.library.drawing import bar, block
 from jaxmbs.library.shapes import box
 from jaxmbs.model import ModelError, Pose
 from jaxmbs.model.functions import check_arguments, evaluated
@@ -77,5 +78,7 @@ def helix_slide(curve: Callable[[jax.Array], Vector] = helix, gravity: Sequence[
     joint, pose = curve_joint(curve)
     mech = Mechanism("slide on a curve", gravity=tuple(gravity))
     mech.add_body("slide", 1.0, (0, 0, -0.1), box(1.0, 0.2, 0.1, 0.1))
+    block(mech, "slide", (0.2, 0.1, 0.1), (0, 0, -0.1))
+    bar(mech, "slide", (0, 0, 0.01), (0, 0, -0.05), 0.01)
     mech.add_joint("wire", joint, "world", "slide", pose)
     return mech

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from jaxmbs.building import Mechanism
+from jaxmbs.library.drawing import SLENDER, bar, block, solar_panel
 from jaxmbs.library.shapes import box
 from jaxmbs.model import Pose
 from jaxmbs.model.constraints import Coupling
@@ -38,14 +39,18 @@ def scissor_mast(
     """
     mech = Mechanism(f"mast of {bays} bays", gravity=tuple(gravity))
     mech.add_body("slider", 0.1 * mass, inertia=(1e-3 * mass * length**2,) * 3)
+    width = 2 * SLENDER * length  # of a bar
+    block(mech, "slider", (3 * width, width, 3 * width), (0, 0, 0))
     half = math.sqrt(0.5)
     mech.add_joint("track", Prismatic((1, 0, 0)), "world", "slider", Pose((half * length, 0, 0)))
     across = mass * length**2 / 12
     middle, head = Pose((length / 2, 0, 0)), Pose((length, 0, 0))
     for k in range(1, bays + 1):
         rising, falling = f"rising_{k}", f"falling_{k}"
-        for bar in (rising, falling):
-            mech.add_body(bar, mass, (length / 2, 0, 0), (0.0, across, across))
+        for name in (rising, falling):
+            mech.add_body(name, mass, (length / 2, 0, 0), (0.0, across, across))
+            level = width / 2 if name == rising else -width / 2  # the bars of a pair lie side by side
+            bar(mech, name, (0, 0, level), (length, 0, level))
         below = (
             ("foot", "world", _turned(0.0, 0.25))
             if k == 1
@@ -84,6 +89,7 @@ def synchronised_wing(
     for k in range(1, panels + 1):
         up = 1 if k % 2 else -1  # when folded, every second panel points down
         mech.add_body(f"panel_{k}", mass, (0, up * length / 2, 0), box(mass, 0.03, length, 1.0))
+        solar_panel(mech, f"panel_{k}", (0.02, length, 1.0), (0, up * length / 2, 0), up)
         parent, place = ("world", Pose()) if k == 1 else (f"panel_{k - 1}", Pose((0.03, -up * length, 0)))
         hinge = "root" if k == 1 else f"fold_{k}"
         mech.add_joint(hinge, Revolute(Z), parent, f"panel_{k}", place)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxmbs.building import Mechanism
-from jaxmbs.model import Pose
+from jaxmbs.library.drawing import SLENDER, bar
+from jaxmbs.model import Hull, Pose
 from jaxmbs.model.forces import LinearSpring
 from jaxmbs.model.joints import Revolute
 
@@ -22,6 +23,7 @@ def _rod(mech: Mechanism, name: str, length: float, mass: float, direction: Sequ
     across = mass * length**2 / 12
     inertia = tuple(0.0 if x else across for x in direction)
     mech.add_body(name, mass, tuple(length / 2 * x for x in direction), inertia)
+    bar(mech, name, (0, 0, 0), tuple(length * x for x in direction))
 
 
 def four_bar(
@@ -122,6 +124,14 @@ def andrews_squeezer() -> Mechanism:
     mech = Mechanism("Andrews' squeezer")
     for k, (m, I, (x, y)) in enumerate(zip(masses, inertias, coms, strict=True), 1):
         mech.add_body(f"K{k}", m, (x, y, 0.0), (I, I, I))
+    for name, end in (("K1", (rr, 0, 0)), ("K2", (-d, 0, 0)), ("K4", (0, -e, 0)), ("K6", (zf, 0, 0))):
+        bar(mech, name, (0, 0, 0), end, SLENDER * u)
+    for name, one, other in (
+        ("K3", (0, -ss), (sd, -sc)),
+        ("K5", (zt, 0), (3 * ta - zt, 3 * tb)),
+        ("K7", (0, -u), (3 * ua, u - 3 * ub)),
+    ):  # triangular plates; the last corners of K5 and K7 are where their centres of mass want them
+        mech.add_visual(name, Hull([(x, y, z) for x, y in ((0, 0), one, other) for z in (-SLENDER * u, SLENDER * u)]))
     mech.add_joint("O", Revolute(Z), "world", "K1")
     mech.add_joint("K1-K2", Revolute(Z), "K1", "K2", Pose((rr, 0, 0)))
     mech.add_joint("B", Revolute(Z), "world", "K3", Pose(B))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from jaxmbs.building import Mechanism
 from jaxmbs.dynamics.formulations.moving_base import MovingBase
+from jaxmbs.library.drawing import bar
 from jaxmbs.library.shapes import cylinder
 from jaxmbs.model import Pose
 from jaxmbs.model.forces import Damper, TorsionSpring
@@ -63,6 +64,7 @@ def prosthetic_arm(trunk: MovingBase | None = None, gravity: Sequence[float] = G
         ("upper_arm", 2.0, 0.30, 0.045), ("forearm", 1.2, 0.26, 0.035), ("hand", 0.4, 0.18, 0.03),
     ):  # fmt: skip
         mech.add_body(name, mass, (0, 0, -length / 2), cylinder(mass, radius, length))
+        bar(mech, name, (0, 0, 0), (0, 0, -length), radius)
     if trunk is None:
         mech.add_joint("shoulder", bryant_joint(), "world", "upper_arm", Pose(SHOULDER))
     else:

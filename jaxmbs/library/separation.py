@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 from jaxmbs.building import Mechanism
+from jaxmbs.library.drawing import GREY, WHITE, bar
 from jaxmbs.library.shapes import cylinder
+from jaxmbs.model import Panel, Pose
 from jaxmbs.model.forces import Pusher, Thruster
 from jaxmbs.model.joints import Free
 
@@ -39,11 +41,18 @@ def stage_separation(
     mech = Mechanism("stage separation")
     mech.add_body("stage", stage_mass, (-3.0, 0, 0), cylinder(stage_mass, 1.3, 6.0, axis=0))
     mech.add_body("payload", payload_mass, (0.6, 0, 0), cylinder(payload_mass, 0.6, 1.2, axis=0))
+    along = Pose().turned_to((1, 0, 0))
+    bar(mech, "stage", (-5.2, 0, 0), (-0.4, 0, 0), 1.3, GREY)  # tanks
+    mech.add_visual("stage", "nozzle", (1.4, 1.4, 0.8), Pose((-5.6, 0, 0), along.rotation))
+    adapter = Panel(radius=1.28, length=0.4, thickness=0.02, end_radius=max(0.58, pusher_radius))
+    mech.add_visual("stage", adapter, pose=Pose((-0.2, 0, 0), along.rotation))
+    bar(mech, "payload", (0, 0, 0), (1.2, 0, 0), 0.6, WHITE)
     mech.add_joint("flight", Free(), "world", "stage")
     mech.add_joint("interface", Free(), "stage", "payload")
     for i in range(pushers):
         angle = 2 * math.pi * (i + 0.5) / pushers
         seat = (0.0, pusher_radius * math.cos(angle), pusher_radius * math.sin(angle))
+        bar(mech, "stage", (-stroke, *seat[1:]), seat, 0.03)
         mech.add_force(f"pusher_{i + 1}", Pusher("stage", "payload", seat, seat, (1, 0, 0), stiffness, preload, stroke))
     tail_off = {"times": (0.0, 0.1, 0.2, 0.3, 0.5), "values": (1.0, 0.5, 0.25, 0.1, 0.0)}
     mech.add_force("residual", Thruster("stage", (-6.0, 0, 0), (1, 0, 0), residual_thrust, **tail_off))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxmbs.building import Mechanism
+from jaxmbs.library.drawing import bar, solar_panel
 from jaxmbs.library.shapes import box, cylinder
 from jaxmbs.model import Pose
 from jaxmbs.model.forces import TorsionSpring
@@ -34,6 +35,10 @@ def solar_array_linkage(
     mech.add_body("outer", mass, (0, -panel / 2, 0), box(mass, thick, panel, 1.0))
     mech.add_body("lever", 0.3, (-0.05, 0.1, 0), cylinder(0.3, 0.01, 0.22, axis=1))
     mech.add_body("rod", 0.2, (0.1, 0.1, 0), cylinder(0.2, 0.01, 0.28, axis=1))
+    solar_panel(mech, "inner", (thick, panel, 1.0), (0, panel / 2, 0))
+    solar_panel(mech, "outer", (thick, panel, 1.0), (0, -panel / 2, 0), -1)
+    bar(mech, "lever", (0, 0, 0), (-0.1, 0.2, 0), 0.01)
+    bar(mech, "rod", (0, 0, 0), (0.2, 0.2, 0), 0.01)
     mech.add_joint("root", Revolute(Z), "world", "inner")
     mech.add_joint("fold", Revolute(Z), "inner", "outer", Pose((0.05, panel, 0)))
     mech.add_joint("pivot", Revolute(Z), "world", "lever", Pose((-0.1, -0.1, 0)))

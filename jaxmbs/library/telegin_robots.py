@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxmbs.building import Mechanism
+from jaxmbs.library.drawing import limb
 from jaxmbs.model import Pose
 from jaxmbs.model.joints import Revolute
 
@@ -40,6 +41,7 @@ def three_link_arm(
     poles = [(0.0, 0.0, 0.0), (0.0, L_2, 0.0), (A, B, 0.0)]
     for i in range(3):
         _planar_body(mech, i + 1, m_o[i], centers[i], I_q[i], i, poles[i])
+        limb(mech, f"body_{i + 1}", (2 * x_c3, 0, 0) if i == 2 else poles[i + 1])
     return mech
 
 
@@ -66,6 +68,8 @@ def planar_two_arm_robot(
     poles = [(0.0, 0.0, 0.0), (A, -B, 0.0), (L_3, 0.0, 0.0), (A, B, 0.0), (L_3, 0.0, 0.0)]
     for i, base in enumerate((0, 1, 2, 1, 4)):
         _planar_body(mech, i + 1, m_o[i], (x_c[i], 0.0, 0.0), I_q[i], base, poles[i])
+        carried = poles[1::2] if i == 0 else [poles[2] if i in (1, 3) else (2 * x_c[i], 0, 0)]
+        limb(mech, f"body_{i + 1}", *carried)
     return mech
 
 
@@ -125,4 +129,7 @@ def spatial_two_arm_robot(
         c = np.asarray(r_c[i], float)
         mech.add_body(f"body_{i + 1}", m_o[i], c, about_pole - m_o[i] * (c @ c * np.eye(3) - np.outer(c, c)))
         _hinge(mech, i + 1, bases[i], axes[i], poles[i])
+        carried = [pole for base, pole in zip(bases, poles, strict=True) if base == i + 1]
+        own = [tuple(2 * c)] if i == 0 or not carried else []  # the trunk, and the last bodies of the arms
+        limb(mech, f"body_{i + 1}", *carried, *own)
     return mech

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jaxmbs.building import Mechanism
+from jaxmbs.library.drawing import bar
 from jaxmbs.model import Pose
 from jaxmbs.model.joints import Revolute
 
@@ -20,6 +21,7 @@ def triple_pendulum() -> Mechanism:
     parent, end = "world", (0, 0, 0)
     for k in (1, 2, 3):
         mech.add_body(f"rod_{k}", 1.0, (1, 0, 0), (0, 1, 1))
+        bar(mech, f"rod_{k}", (0, 0, 0), (2, 0, 0))
         mech.add_joint(f"hinge_{k}", Revolute((0, 0, 1)), parent, f"rod_{k}", Pose(end))
         parent, end = f"rod_{k}", (2, 0, 0)
     return mech

@@ -61,6 +61,8 @@ class Pose:
     def _matrix(self) -> np.ndarray:
         """The rotation, as a matrix of numbers."""
         given = np.asarray(self.rotation, float)
+        if given.shape == (4,) and given[0] and not given[1:].any():
+            return np.eye(3)
         return given if given.ndim == 2 else np.array([*from_quaternion(given.tolist())]).reshape(3, 3)
 
 

@@ -11,7 +11,7 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.given import Rows, Vector
-from jaxmbs.model.pose import Pose
+from jaxmbs.model.pose import HERE, Pose
 from jaxmbs.model.solids import Solid, plain_triangles
 from jaxmbs.spatial import from_quaternion
 
@@ -59,7 +59,7 @@ def visuals_of(x: Visual) -> tuple[Visual, ...]:
     for part in solid.outlines():
         of_mesh = {"file": part.file, "vertices": part.vertices, "triangles": part.triangles}
         one = checked_visual(replace(x, shape=part.shape, size=part.size, **of_mesh))
-        found.append(replace(one, pose=part.pose.within(one.pose)))
+        found.append(one if part.pose is HERE else replace(one, pose=part.pose.within(one.pose)))
     return tuple(found)
 
 

@@ -49,7 +49,7 @@ def test_faults_of_a_urdf_are_named(tmp_path):
     (tmp_path / "r.urdf").write_text(robot('<sphere radius="-1"/>', '<box size="1 x"/>'), encoding="utf-8")
     with pytest.raises(InputError, match=r'link "a"(.|\n)*Ball: radius(.|\n)*size needs three numbers'):
         mbs.collision_shapes(tmp_path / "r.urdf")
-    with pytest.raises(InputError, match="URDF, SDFormat and MJCF"):
+    with pytest.raises(InputError, match="URDF, SDFormat, MJCF and USD"):
         mbs.collision_shapes(tmp_path / "r.toml")
 
 

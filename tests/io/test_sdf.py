@@ -187,14 +187,15 @@ def test_worlds_included_files_and_trust(tmp_path):
         mbs.from_sdf(outside)
 
 
-def test_shapes(sdf, tmp_path):
-    form = "<geometry><cylinder><radius>0.2</radius><length>3</length></cylinder></geometry>"
+@pytest.mark.parametrize(("tag", "wanted"), [("cylinder", mbs.Tube(0.2, 3.0)), ("cone", mbs.Cone(0.2, 3.0))])
+def test_shapes(sdf, tmp_path, tag, wanted):
+    form = f"<geometry><{tag}><radius>0.2</radius><length>3</length></{tag}></geometry>"
     shapes = f'<collision name="c"><pose>0 0 2 0 0 0</pose>{form}</collision><visual name="v">{form}</visual>'
     with pytest.warns(mbs.ModelWarning, match=r"collision shapes \(1\)"):
         model = sdf(f'<link name="a">{shapes}</link>')
     assert model.structure.visuals[0].size == (0.4, 0.4, 3.0)
     ((solid, pose),) = mbs.collision_shapes(tmp_path / "own.sdf")["a"]
-    assert (solid, pose.position) == (mbs.Tube(0.2, 3.0), (0.0, 0.0, 2.0))
+    assert (solid, pose.position) == (wanted, (0.0, 0.0, 2.0))
     assert mbs.get(model, "a.mass") == 1.0 and np.allclose(mbs.get(model, "a.inertia"), np.eye(3))  # of the format
 
 

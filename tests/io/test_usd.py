@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.geometry.meshes import Triangles
 from jaxmbs.io import InputError
+from jaxmbs.study.outputs import shape_on
+from jaxmbs.study.outputs.gap import separations
 from tests.io.urdf_text import ARM
 
 pytestmark = pytest.mark.slow  # usd-core is not part of the default environment
@@ -169,3 +172,102 @@ def test_layers_elsewhere_need_trust(tmp_path):
         mbs.from_usd(tmp_path / "inner" / "world.usda")
     with pytest.warns(mbs.ModelWarning):
         assert mbs.from_usd(tmp_path / "inner" / "world.usda", trust=True).nv == 2
+
+
+def shapes(path, unit=1.0):
+    """A body, turned and away from the origin, with one shape of each kind, and a shape of no body."""
+    stage = Usd.Stage.CreateNew(str(path))
+    UsdGeom.SetStageMetersPerUnit(stage, unit)
+    body = UsdGeom.Xform.Define(stage, "/robot/body")
+    body.AddTranslateOp().Set(Gf.Vec3d(3 / unit, 0, 0))
+    body.AddRotateZOp().Set(90.0)
+    UsdPhysics.RigidBodyAPI.Apply(body.GetPrim())
+
+    def add(kind, name, at=(0, 0, 0), scale=(1, 1, 1), turn=0.0, **attributes):
+        prim = getattr(UsdGeom, kind).Define(stage, name)
+        prim.AddTranslateOp().Set(Gf.Vec3d(*(x / unit for x in at)))
+        prim.AddRotateXOp().Set(turn)
+        prim.AddScaleOp().Set(Gf.Vec3f(*scale))
+        for key, x in attributes.items():
+            getattr(prim, f"Create{key}Attr")(x)
+        UsdPhysics.CollisionAPI.Apply(prim.GetPrim())
+        return prim.GetPrim()
+
+    add("Cube", "/robot/body/cube", (1, 0, 0), (0.1, 0.2, -0.3), 90.0, Size=2 / unit)
+    add("Sphere", "/robot/body/sphere", scale=(2, 2, 2), Radius=0.5 / unit)
+    add("Cylinder", "/robot/body/cylinder", scale=(3, 2, 2), Axis="X", Radius=0.5 / unit, Height=1 / unit)
+    add("Capsule", "/robot/body/capsule", scale=(2, 2, 2), Axis="Y", Radius=0.1 / unit, Height=1 / unit)
+    add("Cone", "/robot/body/cone", (0, 1, 0), (1, 1, -1), Axis="Z", Radius=0.2 / unit, Height=0.4 / unit)
+    mesh = {"Points": [(x / unit, y / unit, z / unit) for x in (0, 1) for y in (0, 1) for z in (0, 1)],
+            "FaceVertexCounts": [4] * 6,
+            "FaceVertexIndices": [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]}  # fmt: skip
+    add("Mesh", "/robot/body/mesh", scale=(1, 2, -3), **mesh)
+    add("Cube", "/ground", (0, 0, -1), Size=2 / unit)
+    off = add("Cube", "/robot/body/off")
+    UsdPhysics.CollisionAPI(off).CreateCollisionEnabledAttr(False)
+    UsdGeom.Cube.Define(stage, "/robot/body/picture")
+    add("Sphere", "/robot/body/egg", scale=(1, 2, 1))
+    star = {"Points": [(0, 0, 0), (2, 0, 0), (0.1, 0.1, 0), (0, 2, 0)], "FaceVertexCounts": [4]}
+    add("Mesh", "/robot/body/dent", **star, FaceVertexIndices=[1, 2, 3, 0])
+    add("Plane", "/robot/body/plane")
+    stage.Save()
+    return path
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.01])
+def test_collision_shapes(tmp_path, unit):
+    with pytest.warns(mbs.ModelWarning) as caught:
+        found = mbs.collision_shapes(shapes(tmp_path / "shapes.usda", unit))
+    (said,) = (str(w.message) for w in caught)
+    for part in ("round collision shapes that are scaled differently", "faces that are not convex", "type Plane"):
+        assert part in said
+    assert set(found) == {"body", "world"}
+    (box, at), (ball, _), (tube, along), (capsule, across), (cone, down), (mesh, here) = found["body"]
+    assert box.size == pytest.approx((0.2, 0.4, 0.6)) and at.position == pytest.approx((1, 0, 0), abs=SINGLE)
+    assert abs(at.rotation @ [0, 1, 0]) == pytest.approx([0, 0, 1], abs=SINGLE)
+    assert np.linalg.det(at.rotation) == pytest.approx(1.0)
+    assert ball.radius == pytest.approx(1.0)
+    assert (tube.radius, tube.length) == pytest.approx((1.0, 3.0))
+    assert abs(along.rotation @ [0, 0, 1]) == pytest.approx([1, 0, 0], abs=SINGLE)
+    assert (capsule.radius, capsule.length) == pytest.approx((0.2, 2.0))
+    assert abs(across.rotation @ [0, 0, 1]) == pytest.approx([0, 1, 0], abs=SINGLE)
+    assert (cone.radius, cone.length, cone.end_radius) == pytest.approx((0.2, 0.4, 0.0))
+    assert down.rotation @ [0, 0, 1] == pytest.approx([0, 0, -1], abs=SINGLE), "its scale turns it over"
+    assert down.position == pytest.approx((0, 1, 0), abs=SINGLE)
+    solid = Triangles.of(mesh.vertices, mesh.triangles)
+    assert here == mbs.Pose() and solid.fault() == "" and solid.volume == pytest.approx(6.0)
+    assert np.ptp(np.asarray(mesh.vertices), axis=0) == pytest.approx([1, 2, 3])
+    ((ground, below),) = found["world"]
+    assert ground == mbs.Box((2, 2, 2)) and below.position == pytest.approx((0, 0, -1))
+    pair = (shape_on("world", ground, below), shape_on("body", *found["body"][0]), None)
+    placed = (
+        0.0,
+        -1.0,
+        0.0,
+        1.0,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        1.0,
+        3.0,
+        0.0,
+        0.0,
+    )  # as on the stage: turned about z, 3 m along x
+    (apart,) = separations([pair], [placed])
+    assert float(apart.gap) == pytest.approx(3 - 0.3 - 1, abs=1e-5)  # the box is 0.6 m along the world's x
+
+
+def test_faults_of_collision_shapes(tmp_path):
+    stage = Usd.Stage.CreateNew(str(tmp_path / "bad.usda"))
+    ball = UsdGeom.Sphere.Define(stage, "/sphere")
+    ball.CreateRadiusAttr(-1.0)
+    UsdPhysics.CollisionAPI.Apply(ball.GetPrim())
+    mesh = UsdGeom.Mesh.Define(stage, "/mesh")
+    mesh.CreatePointsAttr([(0, 0, 0), (1, 0, 0), (0, 1, 0)])
+    mesh.CreateFaceVertexCountsAttr([3])
+    mesh.CreateFaceVertexIndicesAttr([0, 1, 3])
+    UsdPhysics.CollisionAPI.Apply(mesh.GetPrim())
+    stage.Save()
+    with pytest.raises(InputError, match=r"/sphere: Ball: radius(.|\n)*/mesh: its faceVertexIndices must be"):
+        mbs.collision_shapes(tmp_path / "bad.usda")
