@@ -131,6 +131,7 @@ from jaxmbs.model.forces import ReactionWheel as ReactionWheel
 from jaxmbs.model.forces import Rotor as Rotor
 from jaxmbs.model.forces import SecondOrderActuator as SecondOrderActuator
 from jaxmbs.model.forces import Servo as Servo
+from jaxmbs.model.forces import ShapeContact as ShapeContact
 from jaxmbs.model.forces import Slosh as Slosh
 from jaxmbs.model.forces import Sphere as Sphere
 from jaxmbs.model.forces import StandardAtmosphere as StandardAtmosphere
