@@ -41,6 +41,12 @@ class Features:
     middle: np.ndarray
     reach: float
 
+    @property
+    def of_faces(self) -> np.ndarray:
+        """The numbers of the rows of faces."""
+        spans = zip(self.starts[:-1:2], self.starts[1::2], strict=True)
+        return np.concatenate([np.arange(a, b) for a, b in spans])
+
     @classmethod
     def of(cls, pieces: Sequence[Piece], spacing: float | None = None) -> Features:
         """spacing: edges that are longer are divided. Raises ModelError for a piece without volume."""

@@ -57,6 +57,10 @@ class Surfaces:
         self.bounds = [(*map(float, x.middle), x.reach) for x in (b, a)]
         self.slack = 1e2 * float(np.finfo(dtype).eps) * max(a.reach, b.reach)
         self.features = self._listed(a, b.sharp, b.sharp < self.pieces[0], 0) + self._listed(b, a.sharp, False, 1)
+        self.balls = any(x[7] for x in self.features)
+        faces = np.concatenate([x.rows[x.of_faces] for x in (a, b)])
+        self.flat = not self.balls and not faces[:, AT["side"]].any()  # all that is looked at are planes
+        self.hidden = bool(faces[:, WITHIN].any())
 
     def _listed(self, x: Features, sharp: int, rounds: bool, second: int) -> list[tuple[float, ...]]:
         """(point, vector to the other end, radius, whether it is the middle of a ball, of an edge, of the second union)."""
@@ -81,7 +85,7 @@ class Surfaces:
         return d @ d > most * most
 
     def within(self, row: Any) -> Any:
-        return lookup(self.rows, row, WIDTH, WITHIN) > 0
+        return lookup(self.rows, row, WIDTH, WITHIN) > 0 if self.hidden else np.bool_(False)
 
     def number(self, row: Any, name: str, k: int = 0) -> Scalar:
         return lookup(self.rows, row, WIDTH, AT[name] + k)
@@ -96,14 +100,18 @@ class Surfaces:
     def depth_and_outward(self, row: Any, x: Vector3) -> tuple[Scalar, Vector3]:
         """The same, and minus its gradient."""
         e, d = self.vector(row, "axis"), x - self.vector(row, "center")
+        if self.flat:
+            return -(e @ d), e
         radius, half, side, slope, tilt, rim = (
             self.number(row, name) for name in ("radius", "half", "side", "slope", "tilt", "rim")
         )
         z = e @ d
         width, u = _length_and_direction(d - e * jnp.clip(z, -half, half))
-        from_rim, v = _length_and_direction(u * (width - radius) + e * z)
         depth = tilt * (radius + slope * z - side * width)
         outward = (u * side - e * slope) * tilt
+        if not self.balls:
+            return depth, outward
+        from_rim, v = _length_and_direction(u * (width - radius) + e * z)
         return jnp.where(rim > 0, -from_rim, depth), Vector3(*choose(rim > 0, v, outward))
 
     def in_piece(self, j: Any, x: Vector3, least: Scalar, ball: Any) -> tuple[Scalar, Any]:
@@ -122,7 +130,7 @@ class Surfaces:
         start = faces, -none, jnp.int32(-1)
         _, depth, row = jax.lax.while_loop(lambda s: (s[0] < edges) & (s[1] > none), face, start)
         depth = jnp.where(row < 0, none, depth)
-        if not any(x[7] for x in self.features):
+        if not self.balls:
             return depth, row
         outside = ball & (depth < 0) & (depth > none) & (edges < last)
         foot = x + self.depth_and_outward(jnp.maximum(row, 0), x)[1] * depth
@@ -181,10 +189,11 @@ class Surfaces:
             """Cut off what is beyond a face, if that lies in another piece; nothing is deep if both ends are beyond others."""
             k, low, high = s
             a, b = self.depth(k, x), self.depth(k, far)
-            hidden, flat = self.within(k), self.number(k, "side") == 0
-            cut = a / jnp.where(a == b, 1.0, a - b)
-            low = jnp.where(hidden & (a < 0), jnp.where(b > 0, jnp.maximum(low, cut), jnp.inf), low)
-            high = jnp.where(hidden & (b < 0), jnp.where(a > 0, jnp.minimum(high, cut), -jnp.inf), high)
+            flat = np.bool_(True) if self.flat else self.number(k, "side") == 0
+            if self.hidden:
+                hidden, cut = self.within(k), a / jnp.where(a == b, 1.0, a - b)
+                low = jnp.where(hidden & (a < 0), jnp.where(b > 0, jnp.maximum(low, cut), jnp.inf), low)
+                high = jnp.where(hidden & (b < 0), jnp.where(a > 0, jnp.minimum(high, cut), -jnp.inf), high)
             return k + 1, jnp.where(flat & (jnp.maximum(a, b) < least), jnp.inf, low), high
 
         _, low, high = jax.lax.while_loop(
@@ -215,8 +224,7 @@ class Surfaces:
         nothing = zero, zero, zero, jnp.int32(0)
         begin = jnp.int32(0), low < high, zero, *nothing, *nothing
         count, on, t, *ends = jax.lax.while_loop(lambda s: s[1] & (s[0] < TURNS), turn, begin)
-        place = x + d * t
-        depth = jnp.minimum(self.depth(ends[3], place), self.depth(ends[7], place))
+        depth = jnp.maximum(ends[1], ends[5])  # one of them is at t
         good = (count > 2) & (depth >= least)
         return jnp.where(good, depth, zero - jnp.inf), ends[3], ends[7], t
 
@@ -276,25 +284,24 @@ def _still(x: Vector3) -> Vector3:
 
 def _deepest_along(surfaces: Surfaces, x: Vector3, d: Vector3, i: Any, j: Any, t: Scalar, radius: Scalar) -> Place:
     """The deepest point of an edge near the place t, between the rows i and j: where their depths are equal, or, if they are
-    the same, where the depth does not change along the edge. Newton's method makes it exact, and its last step gives it the
+    the same, where the depth does not change along the edge. A step of Newton's method makes it exact, and gives it the
     derivatives of the implicit function."""
-    same = i == j
+    def row(k: Any, t: Scalar) -> tuple[Scalar, Vector3]:
+        return surfaces.depth_and_outward(k, x + d * t)
 
-    def both(t: Scalar) -> tuple[tuple[Scalar, Scalar], tuple[Scalar, Scalar], Any]:
-        here = x + d * t
-        (a, out_a), (b, out_b) = (surfaces.depth_and_outward(k, here) for k in (i, j))
-        rise, fall = -(out_a @ d), -(out_b @ d)
-        return (jnp.where(same, rise, a - b), rise), (a, fall), (out_a, out_b, here)
-
-    def newton(t: Scalar) -> Scalar:
-        (residual, rise), (bend, _) = jax.jvp(lambda t: both(t)[0], (t,), (jnp.ones_like(t),))
-        slope = jnp.where(same, bend, rise - both(t)[1][1])
-        return t - residual / jnp.where(slope == 0, 1.0, slope)
-
-    t = newton(jax.lax.stop_gradient(newton(jax.lax.stop_gradient(t))))
-    (_, rise), (depth, fall), (out_a, out_b, here) = both(t)
+    t, zero = jax.lax.stop_gradient(t), jnp.zeros_like(t)
+    (a, out_a), (b, out_b) = row(i, t), row(j, t)
+    rise, fall = -(out_a @ d), -(out_b @ d)
+    if surfaces.flat:  # the rows differ
+        same, residual, slope = zero > 0, a - b, rise - fall
+    else:
+        bend = jax.jvp(lambda t: -(row(i, t)[1] @ d), (t,), (zero + 1,))[1]
+        same = i == j
+        residual, slope = jnp.where(same, rise, a - b), jnp.where(same, bend, rise - fall)
+    t = t - residual / jnp.where(slope == 0, 1.0, slope)
+    (depth, out_a), (_, out_b) = row(i, t), row(j, t)
+    rise, fall = -(out_a @ d), -(out_b @ d)
     steep = rise - fall
     share = jnp.where(same, 1.0, -fall / jnp.where(same | (steep == 0), 1.0, steep))
     out = out_a * share + out_b * (1 - share)
-    _, unit = _length_and_direction(out)
-    return Place(depth + radius, out, here - unit * radius)
+    return Place(depth + radius, out, x + d * t - _length_and_direction(out)[1] * radius)
