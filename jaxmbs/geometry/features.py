@@ -17,6 +17,7 @@ from jaxmbs.geometry.pieces import Piece, two_across
 
 SIDES = 32  # of the polygons that replace the circles of a shape where it touches another one
 FAR = 1e30
+SHARP, CAPSULE, BALL = 0, 1, 2  # with faces; round about a segment; round about a point
 # The depth is tilt (radius + slope z - side |x - center - axis clip(z, -half, half)|) with z = axis . (x - center), and for a
 # rim minus the distance from the circle of this radius. within: the surface lies within another piece and pushes nothing.
 FIELDS = {
@@ -28,16 +29,17 @@ WITHIN = WIDTH - 1
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """points (n, 5): x, y, z, radius, whether it is the middle of a ball (0 or 1); edges (m, 8): the two ends, radius, the
-    same. rows (r, WIDTH): of all pieces, first their faces, then their edges and rims; starts (2 k + 1,): the first of the
-    faces and of the edges of each piece, and the end. The pieces with faces come first; sharp: how many these are.
-    middle (3,), reach: of a ball about everything [m]."""
+    """points (n, 5): x, y, z, radius, what kind of piece has it (SHARP, CAPSULE or BALL); edges (m, 8): the two ends, radius,
+    the same. rows (r, WIDTH): of all pieces, first their faces, then their edges and rims; starts (2 k + 1,): the first of the
+    faces and of the edges of each piece, and the end. The pieces are in the order of their kinds; sharp, thin: how many are
+    SHARP, and how many are not BALL. middle (3,), reach: of a ball about everything [m]."""
 
     points: np.ndarray
     edges: np.ndarray
     rows: np.ndarray
     starts: np.ndarray
     sharp: int
+    thin: int
     middle: np.ndarray
     reach: float
 
@@ -50,12 +52,12 @@ class Features:
     @classmethod
     def of(cls, pieces: Sequence[Piece], spacing: float | None = None) -> Features:
         """spacing: edges that are longer are divided. Raises ModelError for a piece without volume."""
-        parts = sorted((_part(x) for x in pieces), key=lambda x: x.round)
+        parts = sorted((_part(x) for x in pieces), key=lambda x: x.kind)
         for x, y in itertools.permutations(parts, 2):
             x.hide(y)
         size = max(float(np.ptp(np.concatenate([x.corners for x in parts]), axis=0).max()), *(x.thick for x in parts))
-        points = [p for x in parts for p in x.points if x.round or not _hidden(p[:3], x, parts, size)]
-        edges = [e for x in parts for e in x.edges if x.round or not _hidden((e[:3] + e[3:6]) / 2, x, parts, size)]
+        points = [p for x in parts for p in x.points if x.kind or not _hidden(p[:3], x, parts, size)]
+        edges = [e for x in parts for e in x.edges if x.kind or not _hidden((e[:3] + e[3:6]) / 2, x, parts, size)]
         if spacing is not None:
             divided = [_divided(e, spacing) for e in edges]
             edges = [e for some in divided for e in some]
@@ -67,16 +69,17 @@ class Features:
         reach = (np.linalg.norm(everything[:, :3] - middle, axis=1) + everything[:, 3]).max()
         return cls(
             _once(points, size, 5), _once([_ordered(e) for e in edges], size, 8), np.array(rows),
-            np.cumsum([0, *counts]), sum(not x.round for x in parts), middle, float(reach),
+            np.cumsum([0, *counts]), sum(x.kind == SHARP for x in parts),
+            sum(x.kind != BALL for x in parts), middle, float(reach),
         )  # fmt: skip
 
 
 class _Part:
     """A piece: corners (n, 3) of its core; thick: its radius if it is a ball or a capsule, else how far its faces are
-    moved outwards; samples: of each face, some points that tell whether it lies in another piece, its middle last."""
+    moved outwards; kind: SHARP, CAPSULE or BALL; samples: of each face, some points that tell whether it lies in another piece, its middle last."""
 
-    def __init__(self, corners: np.ndarray, thick: float, is_round: bool):
-        self.corners, self.thick, self.round = corners, thick, is_round
+    def __init__(self, corners: np.ndarray, thick: float, kind: int = 0):
+        self.corners, self.thick, self.kind = corners, thick, kind
         self.faces: list[np.ndarray] = []
         self.rims: list[np.ndarray] = []
         self.samples: list[np.ndarray] = []
@@ -97,10 +100,10 @@ class _Part:
                     row[WITHIN] = 1.0
 
     def corner(self, x: np.ndarray) -> None:
-        self.points.append(np.array([*x, self.thick, float(self.round)]))
+        self.points.append(np.array([*x, self.thick, float(self.kind)]))
 
     def edge(self, x: np.ndarray, y: np.ndarray) -> None:
-        self.edges.append(np.array([*x, *y, self.thick, float(self.round)]))
+        self.edges.append(np.array([*x, *y, self.thick, float(self.kind)]))
 
 
 def row(axis: np.ndarray, center: np.ndarray, **fields: float) -> np.ndarray:
@@ -125,7 +128,7 @@ def _part(piece: Piece) -> _Part:
     if radii.any():
         return _frustum(piece)
     if len(centers) <= 2 and piece.ball:
-        part = _Part(centers, piece.ball, True)
+        part = _Part(centers, piece.ball, CAPSULE if len(centers) == 2 else BALL)
         part.faces.append(_segment(centers[0], centers[-1], piece.ball))
         part.samples.append(np.empty((0, 3)))
         for x in centers:
@@ -149,7 +152,7 @@ def _polyhedron(piece: Piece) -> _Part:
         hull = ConvexHull(piece.centers)
     except (QhullError, ValueError):
         raise ModelError("has a piece without volume, in which nothing can be deep; give it a thickness") from None
-    part = _Part(piece.centers[hull.vertices], piece.ball, False)
+    part = _Part(piece.centers[hull.vertices], piece.ball)
     size = float(np.ptp(part.corners, axis=0).max())
     planes: list[np.ndarray] = []
     of: list[int] = []  # the plane of each triangle
@@ -182,7 +185,7 @@ def _frustum(piece: Piece) -> _Part:
     (a, b), (r, s) = piece.centers, piece.radii
     length = float(np.linalg.norm(b - a))
     axis, slope = (b - a) / length, (s - r) / length
-    part = _Part(piece.centers, 0.0, False)
+    part = _Part(piece.centers, 0.0)
     turns = 2 * np.pi * np.arange(SIDES) / SIDES
     u, w = two_across(axis)
     around = np.outer(np.cos(turns), u) + np.outer(np.sin(turns), w)

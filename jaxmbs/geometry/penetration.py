@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.batching.lookup import Table, lookup
-from jaxmbs.geometry.features import FIELDS, WIDTH, WITHIN, Features
+from jaxmbs.geometry.features import BALL, FIELDS, SHARP, WIDTH, WITHIN, Features
 from jaxmbs.geometry.tables import choose
 from jaxmbs.spatial import Matrix3, Vector3
 
@@ -44,38 +44,43 @@ class Touch(NamedTuple):
 
 
 class Surfaces:
-    """The surfaces of two unions, in tables from which machine code reads, and their features. Of balls and capsules, only
-    the middles of those of the first union are seen in those of the second; others meet them as their middles are seen in
-    these."""
+    """The surfaces of two unions, in tables from which machine code reads, and their features.
+
+    Balls and capsules are met by looking at their middles in the other union. Therefore points and edges are deep in sharp
+    pieces alone; middles of capsules also in capsules, those of balls in capsules, too, and of two balls that of the first
+    union in the other one.
+    """
 
     def __init__(self, a: Features, b: Features, dtype: Any):
         self.dtype = dtype
         self.rows = Table(np.concatenate([b.rows, a.rows]).astype(dtype).reshape(-1))
         self.starts = Table(np.concatenate([b.starts, a.starts[1:] + b.starts[-1]]).astype(np.int32))
         self.pieces = (len(b.starts) - 1) // 2, (len(a.starts) - 1) // 2
-        self.sharp = b.sharp, a.sharp
+        self.sharp, self.thin = (b.sharp, a.sharp), (b.thin, a.thin)
         self.bounds = [(*map(float, x.middle), x.reach) for x in (b, a)]
         self.slack = 1e2 * float(np.finfo(dtype).eps) * max(a.reach, b.reach)
-        self.features = self._listed(a, b.sharp, b.sharp < self.pieces[0], 0) + self._listed(b, a.sharp, False, 1)
+        self.features = self._listed(a, (b.sharp, b.thin, self.pieces[0]), 0)
+        self.features += self._listed(b, (a.sharp, a.thin, a.thin), 1)
         self.balls = any(x[7] for x in self.features)
         faces = np.concatenate([x.rows[x.of_faces] for x in (a, b)])
         self.flat = not self.balls and not faces[:, AT["side"]].any()  # all that is looked at are planes
         self.hidden = bool(faces[:, WITHIN].any())
 
-    def _listed(self, x: Features, sharp: int, rounds: bool, second: int) -> list[tuple[float, ...]]:
-        """(point, vector to the other end, radius, whether it is the middle of a ball, of an edge, of the second union)."""
+    def _listed(self, x: Features, met: tuple[int, int, int], second: int) -> list[tuple[float, ...]]:
+        """(point, vector to the other end, radius, kind, whether it is an edge, and of the second union). met: of the other
+        union, the number of pieces in which a feature of each kind may be deep."""
         zero = np.zeros((len(x.points), 3))
         points = np.concatenate([x.points[:, :3], zero, x.points[:, 3:], zero[:, :1]], axis=1)
         edges = np.concatenate([x.edges[:, :3], x.edges[:, 3:6] - x.edges[:, :3], x.edges[:, 6:], x.edges[:, :1] * 0 + 1], 1)
         found = np.concatenate([points, edges])
-        met = (found[:, 7] > 0) & rounds | (sharp > 0)
-        return [(*row, float(second)) for row in found[met].tolist()]
+        some = np.array(met)[found[:, 7].astype(int)] > 0
+        return [(*row, float(second)) for row in found[some].tolist()]
 
-    def range(self, ball: Any, second: Any) -> tuple[Any, Any]:
+    def range(self, kind: Any, second: Any) -> tuple[Any, Any]:
         """The first of the pieces in which a feature may be deep, and the one after the last."""
-        sharp, every = (np.int32(x) for x in (self.sharp[0], self.pieces[0]))
         first = np.int32(self.pieces[0])
-        last = jnp.where(second, first + np.int32(self.sharp[1]), jnp.where(ball, every, sharp))
+        sharp, thin = (jnp.where(second, first + np.int32(x[1]), np.int32(x[0])) for x in (self.sharp, self.thin))
+        last = jnp.where(kind == SHARP, sharp, jnp.where((kind == BALL) & ~second, first, thin))
         return jnp.where(second, first, np.int32(0)), last
 
     def beside(self, x: Vector3, reach: Scalar, second: Any) -> Any:
@@ -149,12 +154,13 @@ class Surfaces:
         nearest = jnp.where(nearest < least, none, nearest)
         return choose(outside & ~on, (nearest, at), (depth, row))
 
-    def touching(self, x: Vector3, d: Vector3, least: Scalar, ball: Any, of_edge: Any, second: Any) -> tuple[Any, ...]:
+    def touching(self, x: Vector3, d: Vector3, least: Scalar, kind: Any, of_edge: Any, second: Any) -> tuple[Any, ...]:
         """Where an edge from x to x + d is deeper in a piece than at its ends: (depth, the rows on both sides of the deepest
         point, its place along the edge, 0 to 1), in the piece in which this is most; then the depth of the deeper end, or of
         the point x, its row, and which end it is."""
         zero, none = jnp.asarray(0.0, self.dtype), jnp.int32(-1)
-        first, last = self.range(ball, second)
+        ball = kind > SHARP
+        first, last = self.range(kind, second)
         middle, half = x + d * 0.5, 0.5 * jnp.sqrt(d @ d)
         last = jnp.where(self.beside(middle, half - least, second), first, last)
 
@@ -247,12 +253,12 @@ def summed(
     placements = (*rotation, *position), (*back, *-(back @ position))
 
     def one(total: Any, x: Any) -> Any:
-        radius, ball, of_edge, second = x[6], x[7] > 0, x[8] > 0, x[9] > 0
+        radius, kind, of_edge, second = x[6], x[7], x[8] > 0, x[9] > 0
         turned = choose(second, placements[1], placements[0])
         R = Matrix3(*turned[:9])
         here, d = R @ Vector3(*x[:3]) + Vector3(*turned[9:]), R @ Vector3(*x[3:6])
         least = jax.lax.stop_gradient(-(radius + band))
-        found = surfaces.touching(_still(here), _still(d), least, ball, of_edge, second)
+        found = surfaces.touching(_still(here), _still(d), least, kind, of_edge, second)
         depth, i, j, t, _, row, which = found
         crossed = of_edge & (depth > -jnp.inf)
         out, normal = surfaces.depth_and_outward(jnp.maximum(row, 0), here + d * which)
