@@ -208,12 +208,11 @@ class Surfaces:
 
         def turn(s: Any) -> Any:
             """Both ends first, then where the tangents meet. a, b: (place, depth, slope, row) on both sides."""
-            count, on, _, *ends = s
+            count, on, _, _, *ends = s
             a, b = ends[:4], ends[4:]
             steep = a[2] - b[2]
             t = (b[1] - a[1] + a[2] * a[0] - b[2] * b[0]) / jnp.where(steep > 0, steep, 1.0)
-            margin = 1e-3 * (b[0] - a[0])
-            t = jnp.clip(t, a[0] + margin, b[0] - margin)
+            t = jnp.clip(t, a[0], b[0])
             most = a[1] + a[2] * (t - a[0])
             t = jnp.where(count == 0, low, jnp.where(count == 1, high, t))
             here = x + d * t
@@ -225,12 +224,11 @@ class Surfaces:
             right = jnp.where(rises, slope > 0, (slope < 0) | (count > 1)) & (depth > -jnp.inf)
             new = t, depth, slope, row
             a, b = choose(rises & ~found, new, a), choose(rises | found, b, new)
-            return count + 1, on & right & ~found, t, *a, *b
+            return count + 1, on & right & ~found, t, depth, *a, *b
 
         nothing = zero, zero, zero, jnp.int32(0)
-        begin = jnp.int32(0), low < high, zero, *nothing, *nothing
-        count, on, t, *ends = jax.lax.while_loop(lambda s: s[1] & (s[0] < TURNS), turn, begin)
-        depth = jnp.maximum(ends[1], ends[5])  # one of them is at t
+        begin = jnp.int32(0), low < high, zero, zero, *nothing, *nothing
+        count, _, t, depth, *ends = jax.lax.while_loop(lambda s: s[1] & (s[0] < TURNS), turn, begin)
         good = (count > 2) & (depth >= least)
         return jnp.where(good, depth, zero - jnp.inf), ends[3], ends[7], t
 
