@@ -59,6 +59,12 @@ def without_files(solid: solids.Solid) -> solids.Solid:
     return hulls[0] if len(hulls) == 1 else compounds.Compound(hulls)
 
 
+def triangles_in(content: bytes, name: str) -> dict[str, list[list[float]]]:
+    """The vertices and the triangles in a file with this content, whose name tells its format. Raises ModelError."""
+    found = read(content, name)
+    return {"vertices": found.vertices.tolist(), "triangles": found.triangles.tolist()}
+
+
 def _ends(length: float) -> np.ndarray:
     return np.array([-Z, Z]) * length / 2
 
