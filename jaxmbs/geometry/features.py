@@ -56,19 +56,23 @@ class Features:
         for x, y in itertools.permutations(parts, 2):
             x.hide(y)
         size = max(float(np.ptp(np.concatenate([x.corners for x in parts]), axis=0).max()), *(x.thick for x in parts))
-        points = [p for x in parts for p in x.points if x.kind or not _hidden(p[:3], x, parts, size)]
-        edges = [e for x in parts for e in x.edges if x.kind or not _hidden((e[:3] + e[3:6]) / 2, x, parts, size)]
+        every = [(x, [y for y in parts if y is not x]) for x in parts]
+        points = _once([p for x, others in every for p in x.points if x.convex_corner(p, others, size)], size, 5)
+        edges = _joined(
+            [e for x, others in every for k, e in enumerate(x.edges) if x.convex_edge(k, others, size)], size
+        )
         if spacing is not None:
             divided = [_divided(e, spacing) for e in edges]
             edges = [e for some in divided for e in some]
-            points += [np.array([*e[3:6], *e[6:]]) for some in divided for e in some[:-1]]
+            more = [np.array([*e[3:6], *e[6:]]) for some in divided for e in some[:-1]]
+            points = np.concatenate([points, _once(more, size, 5)])
         rows = [y for x in parts for y in (*x.faces, *x.rims)]
         counts = [n for x in parts for n in (len(x.faces), len(x.rims))]
         everything = np.array([p[:4] for x in parts for p in x.points])
         middle = (everything[:, :3].max(0) + everything[:, :3].min(0)) / 2
         reach = (np.linalg.norm(everything[:, :3] - middle, axis=1) + everything[:, 3]).max()
         return cls(
-            _once(points, size, 5), _once([_ordered(e) for e in edges], size, 8), np.array(rows),
+            points, np.array(edges).reshape(-1, 8), np.array(rows),
             np.cumsum([0, *counts]), sum(x.kind == SHARP for x in parts),
             sum(x.kind != BALL for x in parts), middle, float(reach),
         )  # fmt: skip
@@ -85,6 +89,7 @@ class _Part:
         self.samples: list[np.ndarray] = []
         self.points: list[np.ndarray] = []
         self.edges: list[np.ndarray] = []
+        self.beside: list[tuple[np.ndarray, np.ndarray]] = []  # the normals of the faces on both sides of each edge
 
     def depth(self, x: np.ndarray) -> np.ndarray:
         """Of points (n, 3)."""
@@ -101,6 +106,22 @@ class _Part:
 
     def corner(self, x: np.ndarray) -> None:
         self.points.append(np.array([*x, self.thick, float(self.kind)]))
+
+    def convex_corner(self, point: np.ndarray, others: Sequence[_Part], size: float) -> bool:
+        """Whether a corner is one of the union: it is in no other piece, nor does one go on where one of its edges ends."""
+        x = point[:3]
+        ends = [(e[:3], e[3:6]) for e in self.edges]
+        along = [(x - b) / np.linalg.norm(x - b) for a, b in (*ends, *((b, a) for a, b in ends)) if (a == x).all()]
+        return bool(self.kind) or not _goes_on(x, along, others, size)
+
+    def convex_edge(self, k: int, others: Sequence[_Part], size: float) -> bool:
+        """Whether an edge is one of the union: its middle is in no other piece, nor does one go on where one of its faces
+        ends."""
+        if self.kind:
+            return True
+        across = [b - a * (a @ b) for n, m in self.beside[k : k + 1] for a, b in ((n, m), (m, n))]
+        middle = (self.edges[k][:3] + self.edges[k][3:6]) / 2
+        return not _goes_on(middle, [x / np.linalg.norm(x) for x in across], others, size)
 
     def edge(self, x: np.ndarray, y: np.ndarray) -> None:
         self.edges.append(np.array([*x, *y, self.thick, float(self.kind)]))
@@ -172,6 +193,7 @@ def _polyhedron(piece: Piece) -> _Part:
                 i, j = np.delete(corners, k)
                 ends |= {int(i), int(j)}
                 part.edge(piece.centers[i], piece.centers[j])
+                part.beside.append((planes[of[t]][:3], planes[of[other]][:3]))
                 part.rims.append(_segment(piece.centers[i], piece.centers[j], piece.ball))
     for k in sorted(ends):
         part.corner(piece.centers[k])
@@ -208,9 +230,35 @@ def _frustum(piece: Piece) -> _Part:
     return part
 
 
-def _hidden(x: np.ndarray, own: _Part, parts: Sequence[_Part], size: float) -> bool:
-    """Whether a point is inside another piece."""
-    return any(other.depth(x[None])[0] > 1e-9 * size for other in parts if other is not own)
+def _goes_on(x: np.ndarray, along: Sequence[np.ndarray], others: Sequence[_Part], size: float) -> bool:
+    """Whether another piece contains a point, or what is beside it in one of these directions."""
+    beside = np.array([x + 1e-6 * size * d for d in along]).reshape(-1, 3)
+    return any(other.depth(x[None])[0] > 1e-9 * size or (other.depth(beside) >= -1e-9 * size).any() for other in others)
+
+
+def _joined(edges: Sequence[np.ndarray], size: float) -> list[np.ndarray]:
+    """Each edge once; those of sharp pieces that go on in one another as one."""
+    lines: dict[tuple[float, ...], list[tuple[float, float]]] = {}
+    numbers = {}
+    for e in edges:
+        d = (e[3:6] - e[:3]) / np.linalg.norm(e[3:6] - e[:3])
+        d = d if next(c for c in d if abs(c) > 1e-7) > 0 else -d
+        foot = e[:3] - (e[:3] @ d) * d
+        of_capsule = e if e[7] else []
+        key = tuple(np.round(np.concatenate([d, foot / size, of_capsule, e[6:]]) * 1e7).tolist())
+        numbers.setdefault(key, (foot, d, e[6:]))
+        lines.setdefault(key, []).append((min(e[:3] @ d, e[3:6] @ d), max(e[:3] @ d, e[3:6] @ d)))
+    found = []
+    for key, spans in lines.items():
+        foot, d, rest = numbers[key]
+        merged: list[tuple[float, float]] = []
+        for low, high in sorted(spans):
+            if merged and low <= merged[-1][1] + 1e-8 * size:
+                merged[-1] = merged[-1][0], max(high, merged[-1][1])
+            else:
+                merged.append((low, high))
+        found += [np.array([*(foot + low * d), *(foot + high * d), *rest]) for low, high in merged]
+    return found
 
 
 def _divided(edge: np.ndarray, spacing: float) -> list[np.ndarray]:
@@ -218,12 +266,6 @@ def _divided(edge: np.ndarray, spacing: float) -> list[np.ndarray]:
     number = max(1, int(np.ceil(np.linalg.norm(y - x) / spacing * (1 - 1e-12))))
     ends = x + np.linspace(0, 1, number + 1)[:, None] * (y - x)
     return [np.array([*p, *q, *edge[6:]]) for p, q in itertools.pairwise(ends)]
-
-
-def _ordered(edge: np.ndarray) -> np.ndarray:
-    """The same edge whichever of its ends comes first."""
-    x, y = edge[:3], edge[3:6]
-    return edge if tuple(x) <= tuple(y) else np.array([*y, *x, *edge[6:]])
 
 
 def _once(found: Sequence[np.ndarray], size: float, width: int) -> np.ndarray:

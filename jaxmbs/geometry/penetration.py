@@ -71,7 +71,9 @@ class Surfaces:
         union, the number of pieces in which a feature of each kind may be deep."""
         zero = np.zeros((len(x.points), 3))
         points = np.concatenate([x.points[:, :3], zero, x.points[:, 3:], zero[:, :1]], axis=1)
-        edges = np.concatenate([x.edges[:, :3], x.edges[:, 3:6] - x.edges[:, :3], x.edges[:, 6:], x.edges[:, :1] * 0 + 1], 1)
+        edges = np.concatenate(
+            [x.edges[:, :3], x.edges[:, 3:6] - x.edges[:, :3], x.edges[:, 6:], x.edges[:, :1] * 0 + 1], 1
+        )
         found = np.concatenate([points, edges])
         some = np.array(met)[found[:, 7].astype(int)] > 0
         return [(*row, float(second)) for row in found[some].tolist()]
@@ -242,7 +244,12 @@ def _length_and_direction(x: Vector3) -> tuple[Scalar, Vector3]:
 
 
 def summed(
-    surfaces: Surfaces, rotation: Matrix3, position: Vector3, band: Scalar, each: Callable[[Touch], Sequence[Scalar]], size: int
+    surfaces: Surfaces,
+    rotation: Matrix3,
+    position: Vector3,
+    band: Scalar,
+    each: Callable[[Touch], Sequence[Scalar]],
+    size: int,
 ) -> tuple[Scalar, ...]:
     """The sums of the numbers each(touch), `size` of them, over all points and edges. rotation, position: of the first union
     in axes of the second. What is less deep than -band [m] must add nothing."""
@@ -290,6 +297,7 @@ def _deepest_along(surfaces: Surfaces, x: Vector3, d: Vector3, i: Any, j: Any, t
     """The deepest point of an edge near the place t, between the rows i and j: where their depths are equal, or, if they are
     the same, where the depth does not change along the edge. A step of Newton's method makes it exact, and gives it the
     derivatives of the implicit function."""
+
     def row(k: Any, t: Scalar) -> tuple[Scalar, Vector3]:
         return surfaces.depth_and_outward(k, x + d * t)
 

@@ -99,7 +99,9 @@ class ShapeContact(Force):
             except ModelError as error:
                 raise ModelError(f"{where}: {error}") from None
         if self.spacing is not None and not (isinstance(self.spacing, (int, float)) and 0 < self.spacing < np.inf):
-            raise ModelError(f"force {name!r}: spacing is {self.spacing!r}; pass a length [m] of more than zero, or None")
+            raise ModelError(
+                f"force {name!r}: spacing is {self.spacing!r}; pass a length [m] of more than zero, or None"
+            )
         return replace(self, **shapes)
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
