@@ -18,8 +18,8 @@ from jaxmbs.geometry.pieces import Piece, two_across
 SIDES = 32  # of the polygons that replace the circles of a shape where it touches another one
 FAR = 1e30
 SHARP, CAPSULE, BALL = 0, 1, 2  # with faces; round about a segment; round about a point
-# The depth is tilt (radius + slope z - side |x - center - axis clip(z, -half, half)|) with z = axis . (x - center), and for a
-# rim minus the distance from the circle of this radius. within: the surface lies within another piece and pushes nothing.
+# The depth is tilt (radius + slope z - side |x - center - axis clip(z, -half, half)|) with z = axis . (x - center), and for
+# a rim minus the distance from the circle of this radius. within: the face lies in another piece and pushes nothing.
 FIELDS = {
     "axis": 3, "center": 3, "radius": 1, "slope": 1, "tilt": 1, "side": 1, "half": 1, "rim": 1, "within": 1,
 }  # fmt: skip
@@ -29,8 +29,8 @@ WITHIN = WIDTH - 1
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """points (n, 5): x, y, z, radius, what kind of piece has it (SHARP, CAPSULE or BALL); edges (m, 8): the two ends, radius,
-    the same. rows (r, WIDTH): of all pieces, first their faces, then their edges and rims; starts (2 k + 1,): the first of the
+    """points (n, 5): x, y, z, radius, what kind of piece has it (SHARP, CAPSULE or BALL); edges (m, 8): the two ends,
+    radius, kind. rows (r, WIDTH): of each piece its faces, then its edges and rims; starts (2 k + 1,): the first of the
     faces and of the edges of each piece, and the end. The pieces are in the order of their kinds; sharp, thin: how many are
     SHARP, and how many are not BALL. middle (3,), reach: of a ball about everything [m]."""
 
@@ -80,7 +80,8 @@ class Features:
 
 class _Part:
     """A piece: corners (n, 3) of its core; thick: its radius if it is a ball or a capsule, else how far its faces are
-    moved outwards; kind: SHARP, CAPSULE or BALL; samples: of each face, some points that tell whether it lies in another piece, its middle last."""
+    moved outwards; kind: SHARP, CAPSULE or BALL; samples: of each face, points that tell whether it lies in another piece,
+    its middle last."""
 
     def __init__(self, corners: np.ndarray, thick: float, kind: int = 0):
         self.corners, self.thick, self.kind = corners, thick, kind
@@ -246,8 +247,9 @@ def _joined(edges: Sequence[np.ndarray], size: float) -> list[np.ndarray]:
         foot = e[:3] - (e[:3] @ d) * d
         of_capsule = e if e[7] else []
         key = tuple(np.round(np.concatenate([d, foot / size, of_capsule, e[6:]]) * 1e7).tolist())
+        ends = float(e[:3] @ d), float(e[3:6] @ d)
         numbers.setdefault(key, (foot, d, e[6:]))
-        lines.setdefault(key, []).append((min(e[:3] @ d, e[3:6] @ d), max(e[:3] @ d, e[3:6] @ d)))
+        lines.setdefault(key, []).append((min(ends), max(ends)))
     found = []
     for key, spans in lines.items():
         foot, d, rest = numbers[key]

@@ -122,8 +122,8 @@ class Surfaces:
         return jnp.where(rim > 0, -from_rim, depth), Vector3(*choose(rim > 0, v, outward))
 
     def in_piece(self, j: Any, x: Vector3, least: Scalar, ball: Any) -> tuple[Scalar, Any]:
-        """The depth of a point in a piece, and the row that gives it; -infinity if it is less than `least`. ball: whether the
-        point is the middle of a ball, whose distance counts outside; otherwise the planes count."""
+        """The depth of a point in a piece, and the row that gives it; -infinity if it is less than `least`. ball: whether
+        the point is the middle of a ball or of a capsule, whose distance counts outside; otherwise the planes count."""
         none = jnp.asarray(-jnp.inf, self.dtype)
         faces, edges, last = (lookup(self.starts, 2 * j + k) for k in range(3))
 
@@ -194,7 +194,7 @@ class Surfaces:
         far = x + d
 
         def face(s: Any) -> Any:
-            """Cut off what is beyond a face, if that lies in another piece; nothing is deep if both ends are beyond others."""
+            """Cut off what is beyond a face in another piece; nothing is deep if both ends are beyond any other face."""
             k, low, high = s
             a, b = self.depth(k, x), self.depth(k, far)
             flat = np.bool_(True) if self.flat else self.number(k, "side") == 0
@@ -270,9 +270,11 @@ def summed(
         nowhere = -1.0 - band
         end = Place(jnp.where(row < 0, nowhere, out + radius), normal, here + d * which - normal * radius)
         middle = _deepest_along(surfaces, here, d, jnp.maximum(i, 0), jnp.maximum(j, 0), t, radius)
-        place = Place(jnp.where(crossed, middle.depth, jnp.where(of_edge, nowhere, end.depth)), *(
-            Vector3(*choose(of_edge, a, b)) for a, b in zip(middle[1:], end[1:], strict=True)
-        ))  # fmt: skip
+        depth = jnp.where(crossed, middle.depth, jnp.where(of_edge, nowhere, end.depth))
+        outward, point = (
+            Vector3(*choose(of_edge, x, y)) for x, y in ((middle.outward, end.outward), (middle.point, end.point))
+        )
+        place = Place(depth, outward, point)
         at = [_in_second(x, second, rotation, position) for x in (place, end)]
         return tuple(a + b for a, b in zip(total, each(Touch(*at, of_edge, second)), strict=True)), None
 

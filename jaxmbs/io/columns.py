@@ -53,9 +53,8 @@ def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) ->
 
 def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, bytes]:
     """Replace the tables { file, column, ... } in [mechanism] of `data` by columns of files, the files of flexible
-    bodies by their parts, those of FMUs by the FMUs, and those of meshes by their triangles, and return the contents of these
-    files by name. trust: FMUs may be
-    run. Raises InputError with the path of every key that is wrong."""
+    bodies by their parts, those of FMUs by the FMUs, and those of meshes by their triangles, and return the contents of
+    these files by name. trust: FMUs may be run. Raises InputError with the path of every key that is wrong."""
     contents: dict[str, bytes] = {}
     problems: list[Problem] = []
     for place, key, path in list(_places(data.get("mechanism"), ("mechanism",))):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.model import Model
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 USD = (".usd", ".usda", ".usdc", ".usdz")
 ROBOTS = (".urdf", ".sdf", ".xml", ".mjcf", *USD)  # files of other programs
@@ -60,17 +58,17 @@ def is_urdf(path: Path) -> bool:
     return path.suffix.lower() == ".urdf" or b"<robot" in start
 
 
-def _entry(path: str | Path) -> EntryPoint | None:
+def _entry(path: str | Path) -> importlib.metadata.EntryPoint | None:
     """The entry point of the package that reads a file; None for the library's own formats, which need no search."""
     end = Path(path).suffix.lower()
     if end in ("", ".toml", *ROBOTS):
         return None
-    from importlib.metadata import entry_points
+    return next(
+        (entry for entry in importlib.metadata.entry_points(group=GROUP) if f".{entry.name.lower()}" == end), None
+    )
 
-    return next((entry for entry in entry_points(group=GROUP) if f".{entry.name.lower()}" == end), None)
 
-
-def _by_package(entry: EntryPoint, path: str | Path, options: dict[str, Any]) -> Model:
+def _by_package(entry: importlib.metadata.EntryPoint, path: str | Path, options: dict[str, Any]) -> Model:
     try:
         read = entry.load()
     except Exception as error:

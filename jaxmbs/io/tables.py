@@ -248,6 +248,7 @@ IN_FILE: dict[Kind, Any] = {
     Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.ROTATION: Rotation,
     Kind.INERTIA: Inertia, Kind.AXIS: Direction, Kind.BODY: Name, Kind.BODY_OR_WORLD: Name, Kind.JOINT: Name,
     Kind.FLAG: Flag, Kind.COUNT: Count, Kind.TEXT: str, Kind.INSTANT: Instant,
-    Kind.NAMES: Names, Kind.PARAMETERS: Parameters, Kind.PERIOD: Positive, Kind.LENGTH: Positive, Kind.PLACE: Vector, Kind.POINTS: Points,
-    Kind.FUNCTION: Function, Kind.FUNCTIONS: tuple[Function, ...], Kind.NUMBERS: dict[Name, NumberOrList],
+    Kind.NAMES: Names, Kind.PARAMETERS: Parameters, Kind.PERIOD: Positive, Kind.PLACE: Vector, Kind.POINTS: Points,
+    Kind.LENGTH: Positive, Kind.FUNCTION: Function, Kind.FUNCTIONS: tuple[Function, ...],
+    Kind.NUMBERS: dict[Name, NumberOrList],
 }  # fmt: skip

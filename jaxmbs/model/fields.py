@@ -188,7 +188,7 @@ def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, 
                 raise ModelError(f"{prefix}{d.name}: {value!r} is not a {d.of.__name__}; pass {_some(d.of)}")
             yield from numbers_of(value, f"{prefix}{d.name}.")
         elif d.kind is Kind.PARTS:
-            raise TypeError(f"{type(element).__name__}.{d.name}: only solids, outputs and their shapes have {d.kind}")
+            raise TypeError(f"{type(element).__name__}.{d.name}: only outputs and their shapes have {d.kind}")
         elif d.kind is Kind.NUMBERS:
             for name, kind in _named(value):
                 own = Declared(name, kind, "SI", d.doc, MISSING, None, ())

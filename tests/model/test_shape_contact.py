@@ -216,8 +216,8 @@ def test_two_free_bodies_keep_their_momentum():
 
 
 def test_pieces_side_by_side_are_one():
-    """A box cut in two pushes like the whole one: near the cut as elsewhere, and each point once. The faces in the cut do not
-    count, nor do the corners that both pieces have in common."""
+    """A box cut in two pushes like the whole one: near the cut as elsewhere, and each point once. The faces in the cut do
+    not count, nor do the corners and edges that both pieces have there."""
     whole = mbs.Box((1.0, 0.6, 0.2))
     halves = mbs.Compound([(mbs.Box((0.5, 0.6, 0.2)), mbs.Pose((x, 0, 0))) for x in (-0.25, 0.25)])
     wedge, law = mbs.Hull([(0, 0, 0), (0.1, 0, 0.3), (-0.1, 0.1, 0.3), (0, -0.1, 0.3)]), {**LAW, "smoothing": 1e-4}

@@ -36,24 +36,25 @@ LAW = ("stiffness", "damping", "friction", "transition_velocity", "smoothing")
 class ShapeContact(Force):
     """Contact of two shapes, such as `mbs.Box(...)`, each on a body or on the world.
 
-    Each corner of one shape that is in the other is pushed out of it through the nearest face, with the force of `Contact`:
-    stiffness depth (1 + damping d(depth)/dt), which never pulls and rises smoothly within +-smoothing, and friction. So are
-    the middles of balls and of the ends of capsules, whose depth is that of the ball. A box that rests on a plane face thus
-    has four points, each with the `stiffness`. Where an edge crosses the other shape and is deeper there than at its ends,
-    its deepest point counts, too: this is how edges meet edges. Its share goes to zero as an end becomes as deep.
+    Each corner of one shape that is in the other is pushed out through the nearest face, with the force of `Contact`:
+    stiffness depth (1 + damping d(depth)/dt), which never pulls and rises smoothly within +-smoothing, and friction. The
+    same holds for balls, and for the ends of capsules. A box that rests on a plane face has four points, each with the
+    `stiffness`. Where an edge is deeper between its ends than at both of them, as where it crosses another edge, its deepest
+    point counts, too; its share falls to zero as an end becomes as deep.
 
-    Corners and edges of circles are those of polygons with 32 corners on them, so that a cylinder that rolls on its side
-    does so with a ripple of half a percent of its radius; cylinders, cones, balls and capsules into which others go are
-    exact. The depth is that in the convex piece, of several, in which a point is deepest, and is counted once; faces that lie
-    in another piece push nothing, and corners inside another piece do not count. In a notch between two pieces, a
-    point that is deep in both may jump from the face of one to that of the other. A `Mesh` is replaced by hulls of its convex
-    pieces, which lie within its `error` of it. What goes through a shape within a step, or deeper than half of its
-    thickness, is pushed out on the other side; an output `Clearance` of the same shapes shows how they overlap.
+    Balls and capsules are exact, and so are cylinders and cones into which others go. Where a cylinder or a cone itself goes
+    into a flat face, its circles are polygons of 32 corners: one that rolls has a ripple of half a percent of its radius.
+    A `Panel` is replaced by flat ones, and a `Mesh` by the hulls of its convex pieces, within its `error`.
 
-    Edges that lie flat across each other, as those of a plate on two rails that end beyond it, share no corner: give a
-    `spacing` that is less than the width of the rails. There are no corners of the force that a run would locate; steps
-    should be short for the natural period of the contact, or chosen by `tolerance`, and the energy balance tells whether
-    they are.
+    Of several convex pieces, a point is pushed out of the one in which it is deepest, once. Faces that lie in another piece
+    do not push, and corners and edges that lie in or on another piece, where it goes on, do not count, so that pieces side
+    by side are as one. Where a face lies in another piece only partly, and in notches, a point that is deep in both pieces
+    may jump from one to the other. What is deeper than half of the other shape is pushed out on the far side: an output
+    `Clearance` of the same shapes tells how far they overlap.
+
+    Edges that lie flat across each other have no corner in the other shape, as those of a plate on two rails, where all ends
+    overhang: give a `spacing` that is less than the width of the rails. The force has no corners at which runs end a step:
+    choose steps short for the natural period of the contact, or a `tolerance`; the balance of energy tells whether they are.
 
     >>> mech = mbs.Mechanism("shelf", gravity=(0, 0, -10.0))
     >>> mech.add_body("box", mass=4.0, inertia=(0.1, 0.1, 0.1))
@@ -81,7 +82,7 @@ class ShapeContact(Force):
     transition_velocity: Number = field(Kind.POSITIVE, "m/s", "over which friction is reached smoothly", default=1e-2)
     smoothing: Number = field(Kind.POSITIVE, "m", "over which the normal force rises smoothly", default=1e-4)
     spacing: float | None = field(
-        Kind.LENGTH, "m", "longer edges are divided, and have points between their corners; none: they have not",
+        Kind.LENGTH, "m", "edges that are longer are divided by further points; none: they are not",
         default=None,
     )  # fmt: skip
 
