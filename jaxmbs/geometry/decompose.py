@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import os
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxmbs.batching.folder import folder
 from jaxmbs.errors import ModelError
 from jaxmbs.geometry.meshes import NEEDS, Cell, Triangles, covered, excess, from_hull
 
@@ -133,6 +135,22 @@ def kept(mesh: Triangles, error: float, folder: Path | None, stem: str) -> tuple
             part.write_bytes(_known[key].to_bytes())
             part.replace(folder / name)
     return _known[key], name
+
+
+@functools.lru_cache(32)
+def read(content: bytes, name: str) -> Triangles:
+    """The mesh in a file with this content, whose name tells its format. Raises ModelError."""
+    return Triangles.read(content, name)
+
+
+def cut(mesh: Triangles, scale: float, error: float | None, path: Path | None) -> tuple[Decomposition, str]:
+    """`kept`, beside the file of the mesh, or for arrays in the user's folder of compiled programs. scale [m]: the unit of
+    the mesh; error [m]: a hundredth of the size of the mesh if there is none."""
+    allowed = mesh.size / 100 if error is None else error / scale
+    if path is not None:
+        return kept(mesh, allowed, path.parent, path.stem)
+    programs = folder()
+    return kept(mesh, allowed, programs and programs.with_name("pieces"), "mesh")
 
 
 def _cells(mesh: Triangles, threshold: float) -> list[Cell]:

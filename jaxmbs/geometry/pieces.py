@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,11 @@ class Piece:
         centers = np.asarray(centers, float)
         return cls(centers, np.asarray(radii, float), np.tile(axis / np.linalg.norm(axis), (len(centers), 1)), ball)
 
+    def moved(self, position: Any, rotation: Any) -> Piece:
+        """The same piece after a rotation by the matrix (3, 3) and a displacement."""
+        R = np.asarray(rotation, float)
+        return replace(self, centers=self.centers @ R.T + np.asarray(position, float), axes=self.axes @ R.T)
+
     def extent(self, directions: np.ndarray) -> np.ndarray:
         """How far it reaches in each of some directions (m, 3), unit vectors, from the origin of the body [m]."""
         across = np.sqrt(np.maximum(1 - (directions @ self.axes.T) ** 2, 0.0))
@@ -44,7 +49,7 @@ class Piece:
         turns = 2 * np.pi * np.arange(sides) / sides
         out = []
         for center, radius, axis in zip(self.centers, self.radii, self.axes, strict=True):
-            u, w = _normals(axis)
+            u, w = two_across(axis)
             around = np.outer(np.cos(turns), u) + np.outer(np.sin(turns), w)
             out.append(center + radius * around if radius else center[None])
         points = np.concatenate(out)
@@ -155,11 +160,12 @@ def _edges(group: Sequence[Piece]) -> list[np.ndarray]:
     points = np.concatenate([x.centers for x in group])
     principal = np.linalg.svd(points - points.mean(0), full_matrices=True)[2] if len(points) > 1 else np.eye(3)
     discs = [x.axes[0] for x in group if x.radii.any()]
-    across = [np.stack([discs[0], *_normals(discs[0])])] if discs else []
-    return [np.eye(3), principal, *across]
+    turned = [np.stack([discs[0], *two_across(discs[0])])] if discs else []
+    return [np.eye(3), principal, *turned]
 
 
-def _normals(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def two_across(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two unit vectors across a unit vector and across each other."""
     u = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     u = u / np.linalg.norm(u)
     return u, np.cross(axis, u)

@@ -18,7 +18,7 @@ from typing import Any
 from jaxmbs.errors import ModelWarning
 from jaxmbs.io import names as names_of_files
 from jaxmbs.io.errors import InputError, Problem, dotted
-from jaxmbs.model import constraints, events, forces, joints
+from jaxmbs.model import compounds, constraints, events, forces, joints, solids, walls
 from jaxmbs.model.control import laws, sensors
 from jaxmbs.model.fields import Element, type_name
 
@@ -41,8 +41,10 @@ class Catalogue:
 
 @functools.cache
 def builtin() -> Classes:
-    """Joints, force elements, surfaces, constraints, sensors, conditions and actions of the library."""
-    return tuple(c for module in (joints, forces, constraints, sensors, events) for c in elements_in(module))
+    """Joints, force elements, surfaces, solids, constraints, sensors, conditions and actions of the library."""
+    of_solids = [c for module in (solids, walls, compounds) for c in elements_in(module)]
+    rest = [c for module in (joints, forces, constraints, sensors, events) for c in elements_in(module)]
+    return tuple(dict.fromkeys([*rest, *(c for c in of_solids if issubclass(c, solids.Solid))]))
 
 
 @functools.cache

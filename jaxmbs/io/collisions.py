@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 from jaxmbs.io.draft import Form
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.io.loading import ROBOTS, USD, is_robot, is_urdf
+from jaxmbs.io.loading import FORMATS, format_of
 from jaxmbs.model import Pose
 
 Collisions = dict[str, list[tuple[Form, Pose]]]
@@ -31,17 +32,9 @@ def collision_shapes(path: str | Path, *, trust: bool = False) -> Collisions:
     (0.0, 0.0, 1.0)
     """
     path = Path(path)
-    if is_urdf(path):
-        from jaxmbs.io.urdf import reader
-    elif path.suffix.lower() == ".sdf":
-        from jaxmbs.io.sdf import reader
-    elif is_robot(path) and path.suffix.lower() in (".xml", ".mjcf"):
-        from jaxmbs.io.mjcf import reader
-    elif path.suffix.lower() in USD:
-        from jaxmbs.io.usd import reader
-    else:
-        raise InputError(
-            Problem("", f"collision shapes are read from URDF, SDFormat, MJCF and USD files ({', '.join(ROBOTS)})"),
-            path,
-        )
+    kind = format_of(path)
+    if kind is None:
+        said = f"collision shapes are read from URDF, SDFormat, MJCF and USD files ({', '.join(FORMATS)})"
+        raise InputError(Problem("", said), path)
+    reader = import_module(f"jaxmbs.io.{kind}").reader
     return reader(path, trust=trust, on_unsupported="warn").collisions()

@@ -15,7 +15,9 @@ from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.names import TRUST, file_in
 from jaxmbs.io.tables import Column, Measured
 from jaxmbs.io.units import unit
-from jaxmbs.model import ModelError, Part
+from jaxmbs.model import Mesh, ModelError, Part
+from jaxmbs.model.fields import type_name
+from jaxmbs.model.solid_pieces import triangles_in
 
 
 def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) -> list[np.ndarray]:
@@ -50,9 +52,9 @@ def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) ->
 
 
 def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, bytes]:
-    """Replace the tables { file, column, ... } in [mechanism] of `data` by columns of files, and the files of flexible
-    bodies by their parts and those of FMUs by the FMUs, and return the contents of these files by name. trust: FMUs may be
-    run. Raises InputError with the path of every key that is wrong."""
+    """Replace the tables { file, column, ... } in [mechanism] of `data` by columns of files, the files of flexible
+    bodies by their parts, those of FMUs by the FMUs, and those of meshes by their triangles, and return the contents of
+    these files by name. trust: FMUs may be run. Raises InputError with the path of every key that is wrong."""
     contents: dict[str, bytes] = {}
     problems: list[Problem] = []
     for place, key, path in list(_places(data.get("mechanism"), ("mechanism",))):
@@ -67,6 +69,19 @@ def insert_columns(folder: Path, data: dict[str, Any], trust: bool = False) -> d
         except ValueError as error:
             problems.append(Problem(where, str(error)))
     mechanism = data.get("mechanism")
+    forces = mechanism.get("forces") if isinstance(mechanism, dict) else None
+    for place, path in list(_meshes(forces, ("mechanism", "forces"))):
+        where = dotted((*path, "file"))
+        try:
+            source = file_in(folder, place["file"], where, trust)
+            contents[source.name] = _content(source)
+            found = triangles_in(contents[source.name], source.name)
+            del place["file"]
+            place.update(found)
+        except InputError as error:
+            problems += error.problems
+        except (ValueError, ModelError) as error:
+            problems.append(Problem(where, f'"{place["file"]}" {error}'))
     for place, key, where in (*_named(mechanism, "flexible_bodies", "part"), *_named(mechanism, "fmus", "file")):
         try:
             source = file_in(folder, place[key], where, trust)
@@ -116,6 +131,15 @@ def _places(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[Any, Any,
             yield value, key, (*path, key)
         else:
             yield from _places(x, (*path, key))
+
+
+def _meshes(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[dict[str, Any], tuple[str | int, ...]]]:
+    """(table, path) of the meshes that name a file."""
+    if isinstance(value, dict) and value.get("type") == type_name(Mesh) and isinstance(value.get("file"), str):
+        yield value, path
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, x in entries:
+        yield from _meshes(x, (*path, key))
 
 
 def _numbers(source: Path, table: Column, contents: dict[str, bytes]) -> list[float]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, create_model
 
 from jaxmbs.io.tables import IN_FILE, Table, numbers_in_file, stated
+from jaxmbs.model.compounds import Compound, Placing
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Declared, declared, type_name
 
@@ -28,6 +29,13 @@ class Made(Table):
     def made(self, cls: type) -> Any:
         """An object of a class whose fields are all in the table."""
         return cls(**{d.name: _built(getattr(self, d.key)) for d in declared(cls) if d.kind is not Kind.ARRAYS})
+
+
+class Placed(Made):
+    """A table of a form with its pose."""
+
+    def build(self) -> Any:
+        return super().build(), self.made(Placing).pose
 
 
 def _built(value: Any) -> Any:
@@ -85,8 +93,9 @@ def in_files(family: type | Classes, known: Iterable[type]) -> list[type]:
 def _entry(d: Declared, known: Classes, owner: type) -> tuple[Any, Any]:
     if d.kind is Kind.PARTS:  # none is of the owner's class: tables in tables without end
         assert d.of is not None
-        kind: Any = Annotated[list[any_of(d.of, known, besides=owner)], Field(min_length=1)]
-    elif d.kind is Kind.PART:
+        options: Any = {"further": (Placing,), "base": Placed} if issubclass(owner, Compound) else {}
+        kind: Any = Annotated[list[any_of(d.of, known, besides=owner, **options)], Field(min_length=1)]
+    elif d.kind in (Kind.PART, Kind.FIXED_PART):
         assert d.of is not None
         kind = any_of(d.of, known) if in_files(d.of, known) else table_of(d.of, known, typed=False)
     elif d.kind is Kind.LIST:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.model import Model
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 # files of other programs by the end of their names; a format "usd" is read by `from_usd` of the module `usd`
 FORMATS = {
@@ -64,17 +62,22 @@ def is_urdf(path: Path) -> bool:
     return path.suffix.lower() == ".urdf" or b"<robot" in start
 
 
-def _entry(path: str | Path) -> EntryPoint | None:
+def format_of(path: Path) -> str | None:
+    """Which of the formats of other programs a file has; None if it has none."""
+    return "urdf" if is_urdf(path) else FORMATS.get(path.suffix.lower())
+
+
+def _entry(path: str | Path) -> importlib.metadata.EntryPoint | None:
     """The entry point of the package that reads a file; None for the library's own formats, which need no search."""
     end = Path(path).suffix.lower()
     if end in ("", ".toml", *FORMATS):
         return None
-    from importlib.metadata import entry_points
+    return next(
+        (entry for entry in importlib.metadata.entry_points(group=GROUP) if f".{entry.name.lower()}" == end), None
+    )
 
-    return next((entry for entry in entry_points(group=GROUP) if f".{entry.name.lower()}" == end), None)
 
-
-def _by_package(entry: EntryPoint, path: str | Path, options: dict[str, Any]) -> Model:
+def _by_package(entry: importlib.metadata.EntryPoint, path: str | Path, options: dict[str, Any]) -> Model:
     try:
         read = entry.load()
     except Exception as error:
@@ -92,5 +95,5 @@ def from_robot(path: str | Path, **options: Any) -> Model:
     path = Path(path)
     if entry := _entry(path):
         return _by_package(entry, path, options)
-    kind = "urdf" if is_urdf(path) else FORMATS.get(path.suffix.lower(), "mjcf")
+    kind = format_of(path) or "mjcf"
     return getattr(import_module(f"jaxmbs.io.{kind}"), f"from_{kind}")(path, **options)

@@ -16,6 +16,7 @@ from jaxmbs.io.catalogue import GROUP, Classes, Place, places
 from jaxmbs.io.fmu import SAMPLING, Fmu, Law, Reading
 from jaxmbs.model import Model
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
+from jaxmbs.model.compounds import Compound, Placing
 from jaxmbs.model.control import Controller
 from jaxmbs.model.control.controller import Layout
 from jaxmbs.model.events.base import Arming
@@ -234,6 +235,8 @@ class Writer:
                     part = {"type": type_name(type(value)), **part}
                 if part:
                     out[d.name] = part
+            elif d.kind is Kind.FIXED_PART:
+                out[d.name] = {"type": type_name(type(value)), **plain(value)}
             elif d.kind.is_number:
                 c = [float(v) for v in self.values.components(prefix + d.name)]
                 if d.required or c != _default(d):
@@ -274,6 +277,8 @@ def plain(x: Any) -> Table:
         value = getattr(x, d.name)
         if parts := parts_in(d, value):
             tables = [({} if type(x) is d.of else {"type": type_name(type(x))}) | plain(x) for _, x in parts]
+            if isinstance(x, Compound):  # its parts have poses
+                tables = [table | plain(Placing(pose)) for table, (_, pose) in zip(tables, value, strict=True)]
             value = tables if d.kind is Kind.PARTS else tables[0]
         elif d.kind.is_number and value is not None:
             value = np.asarray(value, float).tolist()

@@ -249,5 +249,6 @@ IN_FILE: dict[Kind, Any] = {
     Kind.INERTIA: Inertia, Kind.AXIS: Direction, Kind.BODY: Name, Kind.BODY_OR_WORLD: Name, Kind.JOINT: Name,
     Kind.FLAG: Flag, Kind.COUNT: Count, Kind.TEXT: str, Kind.INSTANT: Instant,
     Kind.NAMES: Names, Kind.PARAMETERS: Parameters, Kind.PERIOD: Positive, Kind.PLACE: Vector, Kind.POINTS: Points,
-    Kind.FUNCTION: Function, Kind.FUNCTIONS: tuple[Function, ...], Kind.NUMBERS: dict[Name, NumberOrList],
+    Kind.LENGTH: Positive, Kind.FUNCTION: Function, Kind.FUNCTIONS: tuple[Function, ...],
+    Kind.NUMBERS: dict[Name, NumberOrList],
 }  # fmt: skip

@@ -7,9 +7,16 @@ from typing import Any
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind, checked
-from jaxmbs.model.fields import element, field
+from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.pose import HERE, Pose
 from jaxmbs.model.solids import Outline, Solid
+
+
+@element
+class Placing(Element):
+    """Where a form is in a compound."""
+
+    pose: Pose = field(Kind.PART, "", "the form in the frame of the compound", default=HERE, of=Pose)
 
 
 @element

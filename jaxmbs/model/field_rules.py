@@ -35,6 +35,7 @@ class Kind(StrEnum):
     # the rest belongs to the structure
     AXIS = "direction of any length"
     PART = "table"  # an object with declared fields of its own
+    FIXED_PART = "table of fixed numbers"  # an object whose numbers are no parameters
     PARTS = "list of tables"  # several of them, whose numbers are no parameters
     BODY = "body"
     BODY_OR_WORLD = "body or world"
@@ -47,6 +48,7 @@ class Kind(StrEnum):
     NAMES = "list of names"
     PARAMETERS = "list of parameters"
     PERIOD = "seconds > 0"
+    LENGTH = "metres > 0"
     PLACE = "point"
     POINTS = "list of points"
     FUNCTION = "function"  # in a file, the name of a function of a package or module

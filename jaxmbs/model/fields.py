@@ -198,10 +198,11 @@ def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, 
 
 
 def parts_in(d: Declared, value: Any) -> Sequence[tuple[str, Any]]:
-    """(path, part) of the parts in a field with this value: "surface", or "parts[1]"; none if it holds no parts."""
+    """(path, part) of the parts in a field with this value: "surface", or "parts[1]"; none if it holds no parts. Of a part
+    with a pose, the part."""
     if d.kind is Kind.PARTS:
-        return [(f"{d.name}[{k}]", x) for k, x in enumerate(value)]
-    return [(d.name, value)] if d.kind is Kind.PART else []
+        return [(f"{d.name}[{k}]", x[0] if isinstance(x, tuple) else x) for k, x in enumerate(value)]
+    return [(d.name, value)] if d.kind in (Kind.PART, Kind.FIXED_PART) else []
 
 
 def names_in(element: Any, *kinds: Kind, prefix: str = "") -> Iterator[tuple[str, str]]:

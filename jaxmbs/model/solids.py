@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxmbs.geometry.meshes import Triangles
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.fields import Element, declared, element, field
@@ -173,8 +174,6 @@ class Mesh(Solid):
 def plain_triangles(vertices: Any, triangles: Any) -> tuple[Rows, Rows]:
     """Vertices (n, 3) and triangles (m, 3) as tuples, which can be compared and hashed. Raises ModelError if they do not
     describe triangles."""
-    from jaxmbs.geometry.meshes import Triangles
-
     try:
         Triangles.of(vertices, triangles)
     except ModelError as error:

@@ -11,6 +11,7 @@ from jaxmbs.dynamics.formulations.telegin import obstacle
 from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.forces import ShapeContact
 from jaxmbs.model.functions import WithParameters
 from jaxmbs.symbolic.formulas import Formulas
 from jaxmbs.symbolic.names import Names
@@ -99,9 +100,9 @@ def _check(model: Model, what: str) -> None:
                 "by formulas; use one of the other joints, or a chain of them"
             )
     for force in s.forces:
-        if isinstance(force.element, WithParameters) and what not in ("mass_matrix", "kinetic_energy"):
+        if isinstance(force.element, (WithParameters, ShapeContact)) and what not in ("mass_matrix", "kinetic_energy"):
             raise ModelError(
-                f"write_out: force {force.name!r} is {type(force.element).__name__}, a function without a formula; build "
+                f"write_out: force {force.name!r} is {type(force.element).__name__}, which has no formula; build "
                 "the model without it and add its generalized forces to the result"
             )
     if s.constrained and what == "forward_dynamics":

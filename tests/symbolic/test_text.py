@@ -189,6 +189,12 @@ def looped():
     return mech.build()
 
 
+def with_shapes():
+    mech = mbs.library.double_pendulum()
+    mech.add_force("touch", mbs.ShapeContact("lower", mbs.Ball(0.1), "world", mbs.Box((1, 1, 1))))
+    return mech.build()
+
+
 def fixed():
     mech = mbs.Mechanism("frozen")
     mech.add_body("b", 1.0, inertia=(1, 1, 1))
@@ -208,6 +214,7 @@ ERRORS = {
                 ["'telegin'", "'joint_1' is Prismatic", "use 'crba'"]),
     "general": (lambda: write_out(general(), "mass_matrix"), ["joint 'wire' is General", "use one of the other joints"]),
     "external": (lambda: write_out(with_external(), "bias_forces"), ["force 'wind' is External", "without it"]),
+    "contact of shapes": (lambda: write_out(with_shapes(), "bias_forces"), ["force 'touch' is ShapeContact", "without it"]),
     "loop": (lambda: write_out(looped(), "forward_dynamics"), ["loops or constraints", "mass_matrix and bias_forces"]),
     "nothing": (lambda: write_out(fixed(), "bias_forces"), ["'frozen'", "no degree of freedom"]),
     "mechanism": (lambda: write_out(mbs.library.double_pendulum(), "mass_matrix"), ["Mechanism", "build()"]),

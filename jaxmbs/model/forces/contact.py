@@ -6,11 +6,12 @@ from typing import ClassVar
 
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces import touch
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.forces.surfaces import Surface
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, maximum, sqrt, where
+from jaxmbs.spatial.scalar import Scalar
 
 
 @element
@@ -54,23 +55,11 @@ class Contact(Force):
         rate = -(normal @ relative)
         return (depth + p["smoothing"], rate), (depth - p["smoothing"], rate)
 
-    def _elastic(self, p: Numbers, scene: Scene, depth: Scalar) -> Scalar:
-        e = p["smoothing"]
-        touches, full = self.sides(p, scene)
-        rising = (depth + e) * (depth + e) / (4 * e)
-        one_sided = where(full, depth, where(touches, rising, 0.0))
-        return p["stiffness"] * one_sided
-
     def _force(self, p: Numbers, scene: Scene) -> tuple[Vector3, Vector3, Vector3, Vector3]:
         """Elastic force, whole force on the body, relative velocity, point of action on `other`."""
         depth, normal, relative, x = self._state(p, scene)
-        elastic = self._elastic(p, scene, depth)
-        closing = -(normal @ relative)
-        push = elastic * maximum(1 + p["damping"] * closing, 0.0)
-        slip = relative + normal * closing
-        speed = sqrt(slip @ slip + p["transition_velocity"] * p["transition_velocity"])
-        whole = normal * push - slip * (p["friction"] * push / speed)
-        return normal * elastic, whole, relative, x
+        elastic = touch.elastic(p, depth, *self.sides(p, scene))
+        return normal * elastic, touch.whole(p, elastic, normal, relative), relative, x
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         _, whole, _, x = self._force(p, scene)
@@ -78,12 +67,7 @@ class Contact(Force):
         loads.force(self.other, -whole, x)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
-        depth, e = self._state(p, scene)[0], p["smoothing"]
-        raised = depth + e
-        rising = raised * (raised * raised) / (12 * e)
-        deep = 0.5 * (depth * depth) + e * e / 6
-        touches, full = self.sides(p, scene)
-        return p["stiffness"] * where(full, deep, where(touches, rising, 0.0))
+        return touch.stored(p, self._state(p, scene)[0], *self.sides(p, scene))
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         elastic, whole, relative, _ = self._force(p, scene)

@@ -30,6 +30,7 @@ from jaxmbs.model.forces.reaction_wheel import ReactionWheel as ReactionWheel
 from jaxmbs.model.forces.rotor import Rotor as Rotor
 from jaxmbs.model.forces.second_order_actuator import SecondOrderActuator as SecondOrderActuator
 from jaxmbs.model.forces.servo import Servo as Servo
+from jaxmbs.model.forces.shape_contact import ShapeContact as ShapeContact
 from jaxmbs.model.forces.slosh import Slosh as Slosh
 from jaxmbs.model.forces.standard_atmosphere import StandardAtmosphere as StandardAtmosphere
 from jaxmbs.model.forces.surfaces import Cylinder as Cylinder

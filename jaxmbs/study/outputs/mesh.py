@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from jaxmbs.batching.folder import folder
 from jaxmbs.errors import ModelError
 from jaxmbs.geometry import Piece
-from jaxmbs.geometry.decompose import Decomposition, kept
+from jaxmbs.geometry.decompose import Decomposition, cut, read
 from jaxmbs.geometry.meshes import Triangles
 from jaxmbs.model import solids
 from jaxmbs.model.field_rules import Kind
@@ -136,18 +134,8 @@ class Mesh(Shape):
 
     def _mesh(self) -> Triangles:
         if self.file:
-            return _read(self._content(), Path(self.path).name)
+            return read(self._content(), Path(self.path).name)
         return Triangles.of(self.vertices, self.triangles)
 
     def _cut(self) -> tuple[Decomposition, str]:
-        mesh, file = self._mesh(), Path(self.path)
-        error = mesh.size / 100 if self.error is None else self.error / self.scale
-        if self.file:
-            return kept(mesh, error, file.parent, file.stem)
-        programs = folder()
-        return kept(mesh, error, programs and programs.with_name("pieces"), "mesh")
-
-
-@functools.lru_cache(32)
-def _read(content: bytes, name: str) -> Triangles:
-    return Triangles.read(content, name)
+        return cut(self._mesh(), self.scale, self.error, Path(self.path) if self.file else None)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxmbs.geometry import Piece, Union
+from jaxmbs.geometry.forms import corners_of, flat_panels
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Rows, Vector
@@ -169,22 +170,10 @@ class Panel(Shape):
         return middle - axis * (axis @ middle)
 
     def pieces(self) -> tuple[Piece, ...]:
-        axis, base = np.asarray(self.axis), np.asarray(self.center, float)
+        base, ends = np.asarray(self.center, float), (self.radius, self.end_radius)
         u = normals(self.axis)[0] if self.middle is None else self._across()
-        u = u / np.linalg.norm(u)
-        w = np.cross(axis, u)
-        ends = ((0.0, self.radius), (self.length, self.radius if self.end_radius is None else self.end_radius))
-        largest = max(r for _, r in ends) + self.thickness
-        number = math.ceil(self.angle / (2 * math.acos(1 / (1 + min(self.error / largest, 1.0)))))
-        number = max(number, math.ceil(self.angle / 2.0))  # none goes half round
-        edges = np.linspace(-self.angle / 2, self.angle / 2, number + 1)
-        outwards = 1 / math.cos(self.angle / number / 2)
-
-        def corners(angle: float) -> list[np.ndarray]:
-            out = u * math.cos(angle) + w * math.sin(angle)
-            return [base + axis * z + out * x for z, r in ends for x in (r, (r + self.thickness) * outwards)]
-
-        return tuple(Piece.of_points([*corners(x), *corners(y)]) for x, y in itertools.pairwise(edges))
+        size = (self.length, self.thickness, self.angle)
+        return flat_panels(base, np.asarray(self.axis), u / np.linalg.norm(u), ends, *size, self.error)
 
 
 @element
@@ -211,13 +200,3 @@ def edges_of(rotation: Vector | Rows) -> np.ndarray:
 def _ends(shape: Tube | Capsule) -> np.ndarray:
     half = np.asarray(shape.axis) * shape.length / 2
     return np.asarray(shape.center) + np.stack([-half, half])
-
-
-def corners_of(points: np.ndarray) -> np.ndarray:
-    """Those of the points that are corners of their hull; all of them if it is flat."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    try:
-        return points[ConvexHull(points).vertices]
-    except (QhullError, ValueError):
-        return points

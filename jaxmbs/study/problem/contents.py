@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.dynamics.constrained.order import equations_text
+from jaxmbs.io.save import plain
 from jaxmbs.model import get
 from jaxmbs.model.events.base import Arming
 from jaxmbs.model.field_rules import Kind
@@ -110,6 +111,9 @@ def _fields(x: Any, prefix: str, number: _Numbers) -> Any:
         if d.kind is Kind.PART:
             part = getattr(x, d.name)
             yield d.name, {"type": type_name(type(part)), **dict(_fields(part, f"{prefix}.{d.name}", number))}
+        elif d.kind is Kind.FIXED_PART:
+            part = getattr(x, d.name)
+            yield d.name, {"type": type_name(type(part)), **plain(part)}
         elif d.kind is Kind.NUMBERS:
             yield from ((name, number(f"{prefix}.{name}")) for name, _ in getattr(x, d.name))
         elif d.kind.is_number:
