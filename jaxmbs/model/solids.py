@@ -178,5 +178,9 @@ def plain_triangles(vertices: Any, triangles: Any) -> tuple[Rows, Rows]:
         Triangles.of(vertices, triangles)
     except ModelError as error:
         raise ModelError(f"Mesh: {error}") from None
-    corners, sides = np.asarray(vertices, float).tolist(), np.asarray(triangles).astype(int).tolist()
-    return tuple(map(tuple, corners)), tuple(map(tuple, sides))
+    return tuple_rows(np.asarray(vertices, float)), tuple_rows(np.asarray(triangles).astype(int))
+
+
+def tuple_rows(x: np.ndarray) -> Rows:
+    """The rows of an array (n, k) as tuples. By columns: lists of rows in between would take five times as long."""
+    return tuple(zip(*(column.tolist() for column in x.T), strict=True))

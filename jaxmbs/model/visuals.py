@@ -58,13 +58,14 @@ def visuals_of(x: Visual) -> tuple[Visual, ...]:
     found = []
     for part in solid.outlines():
         of_mesh = {"file": part.file, "vertices": part.vertices, "triangles": part.triangles}
-        one = checked_visual(replace(x, shape=part.shape, size=part.size, **of_mesh))
+        one = checked_visual(replace(x, shape=part.shape, size=part.size, **of_mesh), of_solid=True)
         found.append(one if part.pose is HERE else replace(one, pose=part.pose.within(one.pose)))
     return tuple(found)
 
 
-def checked_visual(x: Visual) -> Visual:
-    """The same visual with plain tuples, which can be compared and hashed. Raises ModelError if it is invalid."""
+def checked_visual(x: Visual, of_solid: bool = False) -> Visual:
+    """The same visual with plain tuples, which can be compared and hashed; of_solid: those of its triangles are a solid's,
+    which are plain. Raises ModelError if it is invalid."""
     if x.shape not in SHAPES:
         raise ModelError(f"shape {x.shape!r} does not exist; it is one of {', '.join(SHAPES)}")
     if x.color and not (
@@ -75,7 +76,7 @@ def checked_visual(x: Visual) -> Visual:
         raise ModelError('the shape "mesh" needs a file, or vertices and triangles, and no other shape has them')
     arrays: tuple[Rows | None, Rows | None] = (None, None)
     if x.shape == "mesh" and not x.file:
-        arrays = plain_triangles(x.vertices, x.triangles)
+        arrays = (x.vertices, x.triangles) if of_solid else plain_triangles(x.vertices, x.triangles)
     elif x.vertices is not None or x.triangles is not None:
         raise ModelError("a mesh has either a file, or vertices and triangles")
     kind = Kind.VECTOR if x.shape == "mesh" else Kind.NOT_NEGATIVE_VECTOR  # a mirrored mesh has negative scales

@@ -60,3 +60,33 @@ def state(model, seed=0, size=0.1):
     rng = np.random.default_rng(seed)
     q = np.array(mbs.integrate(model, model.neutral(), size * rng.normal(size=model.nv)))
     return q, rng.normal(size=model.nv), rng.normal(size=model.nv)
+
+
+def boom_text(rest, gravity, modes, elements, sections, order=1):
+    """A study's file: a beam of 2 m, "boom", on a hinge about y at its root, "root", and the rest of the file."""
+    return f"""
+[mechanism]
+name = "boom"
+gravity = {gravity}
+
+[[mechanism.joints]]
+name = "root"
+type = "revolute"
+axis = [0.0, 1.0, 0.0]
+parent = "world"
+child = "boom"
+
+[[mechanism.flexible_bodies]]
+name = "boom"
+order = {order}
+
+[mechanism.flexible_bodies.beam]
+length = 2.0
+mass = 1.5
+bending = [40.0, 90.0]
+torsion = 10.0
+modes = {modes}
+elements = {elements}
+sections = {sections}
+
+{rest}"""

@@ -10,6 +10,7 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.study.results.store import NOT_RUN, Store, open_folder
+from tests.flexible.parts import boom_text
 
 STEPS = 1200
 
@@ -48,30 +49,6 @@ def test_gradients_of_a_long_motion_do_not_depend_on_what_is_stored():
 
 
 STUDY = """
-[mechanism]
-name = "boom"
-gravity = [0.0, 2.0, -9.81]
-
-[[mechanism.joints]]
-name = "root"
-type = "revolute"
-axis = [0.0, 1.0, 0.0]
-parent = "world"
-child = "boom"
-
-[[mechanism.flexible_bodies]]
-name = "boom"
-order = 2
-
-[mechanism.flexible_bodies.beam]
-length = 2.0
-mass = 1.5
-bending = [40.0, 90.0]
-torsion = 10.0
-modes = 2
-elements = 4
-sections = {root = 0.0}
-
 [dispersions."boom.frequency"]
 distribution = "normal"
 apply = "multiply"
@@ -97,7 +74,8 @@ reduce = "max"
 
 @pytest.mark.slow
 def test_an_interrupted_study_goes_on_to_the_same_bits(tmp_path):
-    (tmp_path / "boom.toml").write_text(STUDY, encoding="utf-8")
+    text = boom_text(STUDY, [0.0, 2.0, -9.81], modes=2, elements=4, sections="{root = 0.0}", order=2)
+    (tmp_path / "boom.toml").write_text(text, encoding="utf-8")
     study = mbs.study.read(tmp_path / "boom.toml")
     whole, folder = tmp_path / "whole", tmp_path / "run"
     exact = mbs.study.run(study, 100, whole).outputs(study)["load"]

@@ -10,6 +10,7 @@ from jaxmbs.io import InputError
 from jaxmbs.model.flexible_bodies.beams import assembled
 from jaxmbs.study.outputs import ModalRecovery
 from tests.cases import relative
+from tests.flexible.parts import boom_text
 
 L, MASS, EI, GJ = 2.0, 1.5, (40.0, 90.0), 10.0
 
@@ -88,30 +89,7 @@ def test_files_keep_it(tmp_path):
     assert not mbs.Part.load(tmp_path / "older.npz").recovery
 
 
-TOML = """
-[mechanism]
-name = "boom"
-gravity = [0.0, 0.0, -9.81]
-
-[[mechanism.joints]]
-name = "root"
-type = "revolute"
-axis = [0.0, 1.0, 0.0]
-parent = "world"
-child = "boom"
-
-[[mechanism.flexible_bodies]]
-name = "boom"
-
-[mechanism.flexible_bodies.beam]
-length = 2.0
-mass = 1.5
-bending = [40.0, 90.0]
-torsion = 10.0
-modes = 4
-elements = 6
-sections = {root = 0.0, middle = 0.5}
-
+STUDY = """
 [initial.root]
 v = [1.0]
 
@@ -147,7 +125,8 @@ def boom(part):
 
 @pytest.mark.optimised
 def test_outputs_in_studies_and_files(tmp_path):
-    (tmp_path / "study.toml").write_text(TOML, encoding="utf-8")
+    text = boom_text(STUDY, [0.0, 0.0, -9.81], modes=4, elements=6, sections="{root = 0.0, middle = 0.5}")
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
     read = mbs.study.read(tmp_path / "study.toml")
     assert read.outputs["root"].quantity({x.name: x.joint for x in read.model.structure.links}) == "moment"
     mbs.save(boom(two_rows()), tmp_path / "again.toml")

@@ -338,6 +338,7 @@ def test_bounds_of_criteria_cross_the_plots():
         criteria=["|speed| < 90 deg/s", "when < 0.5 s"],
     )
     plots = plots_of(study, {name: {"": np.ones(3)} for name in study.outputs})
+    assert set(plots) == {"speed [deg/s]", "for when [rad/s]"}
     assert limits_of(study, plots) == {"speed [deg/s]": pytest.approx([90.0, -90.0])}
 
 

@@ -20,6 +20,7 @@ from jaxmbs.study.outputs import Clearance, Compound, Mesh
 from jaxmbs.study.outputs.gap import separations
 from jaxmbs.study.outputs.shapes import Shape
 from jaxmbs.study.reports import plots
+from jaxmbs.study.reports.inside import nearest_inside
 from jaxmbs.view.segments import Segment, gaps
 
 if TYPE_CHECKING:
@@ -38,12 +39,13 @@ def closest(study: Study, history: History, models: dict[int, mbs.Model], worst:
     found = []
     for name, (sample, row) in worst.items():
         output, values = study.outputs[name], history.values[name][row]
-        if not isinstance(output, Clearance) or output.inside or output.reduce != "min" or output.windowed:
+        if not isinstance(output, Clearance) or output.reduce != "min" or output.windowed:
             continue  # of a window, the history does not say when it is open
         if np.isfinite(values).any():
             k = int(np.nanargmin(values))
             least = float(history.outputs[name][row])
-            found.append(_one(study, name, sample, least, float(history.t[k]), models[row], history.q[row, k]))
+            here = float(history.t[k]), float(values[k])
+            found.append(_one(study, name, sample, least, here, models[row], history.q[row, k]))
     return json.dumps(found)
 
 
@@ -73,26 +75,35 @@ def _traced_place(poses: Any, body: str) -> tuple[Any, Any]:
 
 
 def _one(
-    study: Study, name: str, sample: int, least: float, t: float, model: mbs.Model, q: np.ndarray
+    study: Study, name: str, sample: int, least: float, here: tuple[float, float], model: mbs.Model, q: np.ndarray
 ) -> dict[str, Any]:
+    """What is said of one clearance. least: that of the motion; here: the time of q, and the gap then."""
     output: Any = study.outputs[name]
+    t, now = here
     shapes, unit = (output.shape_a, output.shape_b), study.shown[name]
     poses = mbs.body_poses(model, q, t=t)
     places = [_place(poses, shape.body) for shape in shapes]
-    s = _separation(shapes, places)
-    on_a = np.array([float(x) for x in s.point_a])
-    points = on_a, _inverse(places[1], _moved(places[0], np.array([float(x) for x in s.point_b])))
-    pieces = int(s.piece_a), int(s.piece_b)
-    between = " and ".join(map(_end, shapes, pieces, points))
-    shown = f"{float(s.gap) / unit.factor:.4g} {unit.name}"
+    if output.inside:
+        (p, R), (r, S) = places
+        on_a, on_b = nearest_inside(output, S.T @ R, S.T @ (p - r))
+        points, pieces = (_inverse(places[0], _moved(places[1], on_a)), on_b), (0, 0)
+        between = f"{_end(shapes[0], 0, points[0], False)} and the inner side of {_end(shapes[1], 0, points[1])}"
+    else:
+        s = _separation(shapes, places)
+        on_a = np.array([float(x) for x in s.point_a])
+        points = on_a, _inverse(places[1], _moved(places[0], np.array([float(x) for x in s.point_b])))
+        pieces, now = (int(s.piece_a), int(s.piece_b)), float(s.gap)
+        between = " and ".join(map(_end, shapes, pieces, points))
+    shown = f"{now / unit.factor:.4g} {unit.name}"
     each = (x for shape in shapes for x in (shape.parts if isinstance(shape, Compound) else (shape,)))
     made = "".join(f" {x.said()}." for x in each if isinstance(x, Mesh))
     what = f"{name.replace('_', ' ')} in sample {sample} at t = {t:.5g} s"
     whole = f"{least / unit.factor:.4g} {unit.name}"
     rest = f"This is the least of the times that are drawn; of the whole motion, it is {whole}."
     gap = np.stack([_moved(place, x) for place, x in zip(places, points, strict=True)])
+    sides = 240 if output.inside else 48  # a gap between walls is narrow
     bodies = [
-        [_moved(place, x.seen()) for x in shape.union.pieces] for shape, place in zip(shapes, places, strict=True)
+        [_moved(place, x.seen(sides)) for x in shape.union.pieces] for shape, place in zip(shapes, places, strict=True)
     ]
     outlines, ends = plots.across(bodies, gap)
     seen = zip(shapes, outlines, pieces, strict=True)
@@ -102,14 +113,14 @@ def _one(
     }  # fmt: skip
 
 
-def _end(shape: Shape, piece: int, point: np.ndarray) -> str:
-    """One end of the gap in words, with the point in axes of its body."""
+def _end(shape: Shape, piece: int, point: np.ndarray, whole: bool = True) -> str:
+    """One end of the gap in words, with the point in axes of its body; whole: with its part and piece, if it has some."""
     which = []
-    if isinstance(shape, Compound):
+    if isinstance(shape, Compound) and whole:
         part, piece = shape.part_of(piece)
         which.append(f"part {part + 1} of {len(shape.parts)}")
         shape = shape.parts[part]
-    if (many := len(shape.union.pieces)) > 1:
+    if whole and (many := len(shape.union.pieces)) > 1:
         which.append(f"piece {piece + 1} of {many}")
     said = f" ({', '.join(which)})" if which else ""
     return f"{_labelled(shape)}{said} at ({', '.join(f'{x:.4g}' for x in point)}) m"

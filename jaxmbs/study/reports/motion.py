@@ -76,10 +76,12 @@ def _hull(piece: Piece) -> tuple[np.ndarray, np.ndarray]:
 
 def plots_of(study: Study, values: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
     """The plots next to a picture, {output: {sample: (T,)}}: what the study's outputs measure over time, in the units
-    of its file. Outputs without values over time are left out."""
+    of its file. Outputs without values over time are left out. What an output finds a time in is not a time: its plot says
+    that it is for that output."""
     used = units_of(study)
+    labels = {n: "for " * study.outputs[n].reduce.startswith("time") + _label(n, used[n]) for n in values}
     return {
-        _label(name, used[name]): {n: x / used[name].factor for n, x in own.items()}
+        labels[name]: {n: x / used[name].factor for n, x in own.items()}
         for name, own in values.items()
         if any(np.isfinite(x).any() for x in own.values())
     }

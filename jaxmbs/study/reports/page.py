@@ -279,7 +279,8 @@ def _scatter(study: Study, draws: dict[str, np.ndarray], summary: Summary, outpu
     k = 0 if d.name == draw else int(draw[len(d.name) + 1 : -1])
     x = draws[d.name][:_POINTS, k]
     criteria = [c for c in study.criteria if c.output == output]
-    factor, name = (d.unit.factor, d.unit.name) if d.unit else (1.0, si(d.quantity).name if d.quantity else "")
+    usual = "factor" if d.apply == "multiply" else si(d.quantity).name if d.quantity else ""
+    factor, name = (d.unit.factor, d.unit.name) if d.unit else (1.0, usual)
     return plots.scatter(x / factor, f"{draw} [{name}]" if name else draw, summary.outputs[output][:_POINTS], output,
                          study.shown[output], criteria)  # fmt: skip
 

@@ -32,7 +32,7 @@ def limits_said(limits: Tolerance | None, unit: Unit | None) -> str:
     if limits is None or unit is None or (limits.why and np.isnan(limits.low) and "needs" not in limits.why):
         return ""
     if limits.why:
-        return f"{limits.why} ({limits.content:.6g})"
+        return f"{limits.why} for {100 * limits.content:.6g} %"
     low, high = (f"{x / unit.factor:.5g}" for x in (limits.low, limits.high))
     ends = f"< {high}" if limits.low == -np.inf else f"> {low}" if limits.high == np.inf else f"{low} .. {high}"
     return f"{ends} {unit.name} ({100 * limits.content:.6g} %)"
