@@ -9,6 +9,7 @@ import zarr
 from scipy.stats import binomtest
 
 from jaxmbs.study import read, report, run
+from jaxmbs.study.problem.contents import contents
 from jaxmbs.study.problem.words import said_in_the_file
 from jaxmbs.study.reports.page_style import COLOURS, themed
 from jaxmbs.study.results import store as stores
@@ -100,6 +101,21 @@ def test_comments_of_the_example_are_found():
     said = said_in_the_file(EXAMPLE.read_bytes())
     assert said["payload.mass"] == "[O] weighed to 0.3 %"
     assert said["residual.thrust"].startswith("scales the whole profile") and len(said) > 20
+
+
+def test_a_report_says_what_its_outputs_are():
+    said = said_in_the_file(EXAMPLE.read_bytes(), "outputs")
+    assert said["clearance"].startswith("smallest gap between nozzle exit and shell") and "shape_a" not in said
+    of = {o["name"]: o["of"] for o in contents(read(EXAMPLE))["outputs"]}
+    assert of["clearance"] == "disc on payload, tube on stage, inside, open"
+    assert of["separation_velocity"] == "body a stage, body b payload, direction (1, 0, 0)"
+
+
+def test_draws_are_rated_by_their_distribution():
+    components = {d.name: d.components for d in read(EXAMPLE).dispersions.items}
+    normal, log = components["payload.mass"], components["residual.thrust"]
+    np.testing.assert_allclose(normal.deviations(normal.middle + 2 * normal.spread), 2.0)
+    np.testing.assert_allclose(log.deviations(log.middle * np.exp(-3 * log.scale)), -3.0)
 
 
 LAWS = {

@@ -88,6 +88,14 @@ class Components:
         found = np.where(log, self.middle * width / 2, np.where(self.kind == 0, uniform, self.scale))
         return self._own(found, lambda law: law.spread)
 
+    def deviations(self, x: np.ndarray) -> np.ndarray:
+        """(k,) how many standard deviations variates x (k,) are away from their medians, a lognormal one by its logarithm;
+        NaN for those that do not vary."""
+        log = self.kind == 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(log, np.log(x / self.middle) / self.scale, (x - self.middle) / self.spread)
+        return np.where(self.spread > 0, z, np.nan)
+
     def _own(self, x: np.ndarray, of: Callable[[Law], float]) -> np.ndarray:
         """x (k,) with the numbers of the variates in `laws` replaced by `of(law)`."""
         x = np.array(x, float)

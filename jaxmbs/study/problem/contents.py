@@ -61,12 +61,34 @@ def contents(study: Study) -> dict[str, Any]:
         ],
         "outputs": [
             {"name": name, "type": type_name(type(o)), "reduce": o.reduce, "unit": study.shown[name].name,
-             "quantity": study.quantities[name],
+             "quantity": study.quantities[name], "of": _subject(o),
              **{key.rstrip("_"): instants.said(at) for key in INSTANTS if (at := getattr(o, key)) is not None}}
             for name, o in study.outputs.items()
         ],
         "criteria": [c.text for c in study.criteria], "warnings": study.warnings,
     }  # fmt: skip
+
+
+def _subject(output: Any) -> str:
+    """What an output looks at, as text: "disc on payload, tube on stage, inside"."""
+    found, usual = [], type(output).__dataclass_fields__
+    for d in declared(type(output)):
+        value = getattr(output, d.name)
+        if (
+            d.name in ("reduce", "unit", "limit", *INSTANTS)
+            or said(value) == said(usual[d.name].default)
+            or value is None
+        ):
+            continue
+        if d.kind is Kind.PART:
+            found.append(
+                f"{type_name(type(value))} on {value.body}" if hasattr(value, "body") else type_name(type(value))
+            )
+        elif value is True:
+            found.append(d.name)
+        elif np.ndim(value) < 2:
+            found.append(f"{d.name} {said(value)}")
+    return ", ".join(found).replace("_", " ")
 
 
 class _Numbers:

@@ -18,15 +18,16 @@ def described(d: Dispersion) -> str:
     )
 
 
-_HEADER = re.compile(r"""^\s*\[dispersions\.(?:"([^"]+)"|'([^']+)'|([\w\-]+))\]\s*(#.*)?$""")
+_HEADER = r"""^\s*\[{}\.(?:"([^"]+)"|'([^']+)'|([\w\-]+))\]\s*(#.*)?$"""
 
 
-def said_in_the_file(content: bytes) -> dict[str, str]:
-    """The comments at the ends of the lines in each dispersion's table, which may state where its numbers come from."""
+def said_in_the_file(content: bytes, of: str = "dispersions") -> dict[str, str]:
+    """The comments at the ends of the lines in each table of dispersions, or of outputs, which may state where its numbers
+    come from, or what it means."""
     found: dict[str, list[str]] = {}
     name = None
     for line in content.decode(errors="replace").splitlines():
-        header = _HEADER.match(line)
+        header = re.match(_HEADER.format(of), line)
         if header or line.lstrip().startswith("["):
             name = next(filter(None, header.groups()[:3]), None) if header else None
         comment = re.search(r"""^(?:[^"'#]|"[^"]*"|'[^']*')*#\s*(.*)$""", line)

@@ -12,8 +12,9 @@ import numpy as np
 
 from jaxmbs.study.folder.lock import holder
 from jaxmbs.study.folder.shell import command
-from jaxmbs.study.problem.contents import contents
+from jaxmbs.study.problem.contents import contents, reduction_said
 from jaxmbs.study.problem.study import Study
+from jaxmbs.study.problem.words import said_in_the_file
 from jaxmbs.study.reports import page_inputs, plots
 from jaxmbs.study.reports.page_style import document, panel, picture, table, themed
 from jaxmbs.study.reports.repeated import PLACES, Repeated
@@ -60,21 +61,21 @@ def page(
         else "",
         page_inputs.required(study, summary),
         _limits(study, summary),
-        "<h2>Outputs</h2>" + panel(_quantiles(study, summary)),
+        "<h2>Outputs</h2>" + _measured(study, says["outputs"]) + panel(_quantiles(study, summary)),
         *(f"<p class=note>{escape(line)}.</p>" for line in start_notes(study, summary)),
         f'<div class=grid style="margin-top:14px">{"".join(_histograms(study, summary))}</div>',
         "<h2>Convergence</h2>" + panel(_convergence(study, summary), "broad")
         if summary.verdicts and summary.done
         else "",
         "<h2>Worst, median and best sample</h2>" + "".join(_histories(study, picked, repeated)) if picked else "",
-        _motion(repeated),
+        _motion(picked, repeated),
         closest_approach(repeated.closest),
         _worst(study, store, summary),
         _drivers(study, draws, summary, found),
         "<h2>Inputs</h2>" + page_inputs.inputs(study, draws) + page_inputs.correlations(says["correlations"]),
         "<h2>Events</h2>" + page_inputs.events(study, summary, says["events"]),
         page_inputs.loops(says["loops"]),
-        "<h2>Samples that failed</h2>" + panel(page_inputs.failures(summary, store)),
+        "<h2>Simulations that failed</h2>" + panel(page_inputs.failures(summary, store)),
         "<h2>Credibility</h2>" + page_inputs.credibility(study, store, summary, found),
         "<h2>Where this comes from</h2>" + panel(page_inputs.provenance(study, store, summary)),
     ]
@@ -161,6 +162,19 @@ def _limits(study: Study, summary: Summary) -> str:
     return f"<h2>Tolerance limits</h2>{note}" + (panel(table(head, rows, 1)) if rows else "")
 
 
+def _measured(study: Study, outputs: Sequence[Mapping[str, Any]]) -> str:
+    """Table of what the outputs mean. outputs: the entry "outputs" of `contents`."""
+    comments = said_in_the_file(study.content, "outputs")
+    rows = [
+        [escape(o["name"].replace("_", " ")), escape(f"{o['type'].replace('_', ' ')}: {o['of']}".removesuffix(": ")),
+         escape(reduction_said(o).replace("_", " ")), escape(comments.get(o["name"], ""))]
+        for o in outputs
+    ]  # fmt: skip
+    note = f"Each output is one number of a motion of {study.simulation.t_end:g} s."
+    head = ["output", "measured", "of the motion", "as written in the file"]
+    return f"<p class=note>{note}</p>{panel(table(head, rows), 'long')}"
+
+
 def _quantiles(study: Study, summary: Summary) -> str:
     rows = []
     for name in study.outputs:
@@ -186,7 +200,8 @@ def _convergence(study: Study, summary: Summary) -> str:
 
 def _histories(study: Study, picked: dict[str, tuple[int, int, int]], repeated: Repeated) -> Iterable[str]:
     if repeated.bands:
-        yield f"<p class=note>Grey: the first {repeated.of_band} samples, all of them and 90 % of them at each time.</p>"
+        said = f"Light grey: the range of the first {repeated.of_band} samples at each time; darker: their middle 90 %."
+        yield f"<p class=note>{said}</p>"
     used = units_of(study)
     for name, three in picked.items():
         curves = {which: (i, repeated.history(name, i)) for which, i in zip(PLACES, three, strict=True)}
@@ -196,12 +211,16 @@ def _histories(study: Study, picked: dict[str, tuple[int, int, int]], repeated: 
         yield picture(plots.history(repeated.t, curves, name, used[name], criteria, band), "broad")
 
 
-def _motion(repeated: Repeated) -> str:
+def _motion(picked: dict[str, tuple[int, int, int]], repeated: Repeated) -> str:
     if not repeated.motion:
         return ""
+    name, (sample, *_) = next(iter(picked.items()))
+    note = (
+        f"Sample {sample}, the worst for {escape(name.replace('_', ' '))}, with the median one and the nominal motion."
+    )
     said = 'class=motion title="worst and median sample" sandbox="allow-scripts"'
     frame = f'<iframe {said} srcdoc="{escape(repeated.motion)}"></iframe>'
-    return f"<section class=moving><h2>The worst sample in motion</h2>{frame}</section>"
+    return f"<section class=moving><h2>The worst sample in motion</h2><p class=note>{note}</p>{frame}</section>"
 
 
 def closest_approach(found: str) -> str:
@@ -237,7 +256,11 @@ def _worst(study: Study, store: Store, summary: Summary) -> str:
         rows.append(
             [f"{sample}", escape(text), value, inputs, f"<code>{escape(page_inputs.again(store, sample))}</code>"]
         )
-    note = "Nearest to missing a criterion, or farthest beyond. Inputs: the five most unusual draws, in standard deviations."
+    note = (
+        "The samples that are farthest beyond a criterion, or nearest to it, measured by the spread of its output; of each, "
+        "this criterion. Inputs: the five draws that are farthest from their medians, in standard deviations (of a "
+        "lognormal draw, of its logarithm)."
+    )
     rows_said = table(["sample", "criterion", "its output", "inputs", "repeat it with"], rows)
     return f"<h2>The ten worst samples</h2><p class=note>{note}</p>{panel(rows_said, 'long')}"
 
@@ -245,20 +268,23 @@ def _worst(study: Study, store: Store, summary: Summary) -> str:
 def _unusual(draws: Sequence[tuple[Dispersion, np.ndarray]], row: int) -> list[tuple[str, float]]:
     found = []
     for d, x in draws:
-        middle, width = d.components.middle, d.components.spread
-        for k in range(d.k):
-            if width[k] > 0:
-                name = d.name if d.k == 1 else f"{d.name}[{k}]"
-                found.append((name, float((x[row, k] - middle[k]) / width[k])))
+        z = d.components.deviations(x[row])
+        names = [d.name] if d.k == 1 else [f"{d.name}[{k}]" for k in range(d.k)]
+        found += [(name, float(y)) for name, y in zip(names, z, strict=True) if np.isfinite(y)]
     return sorted(found, key=lambda pair: -abs(pair[1]))[:5]
 
 
 def _drivers(study: Study, draws: dict[str, np.ndarray], summary: Summary, found: dict[str, Drivers | None]) -> str:
-    panels = []
+    panels, less = [], []
     for name, f in found.items():
         if f is None:
             continue
         if f.found:
+            first = f.found[0]
+            less.append(
+                f"If {first.name} did not scatter, the standard deviation of {name.replace('_', ' ')} would be "
+                f"{1 - np.sqrt(max(1 - first.share, 0.0)):.1%} less, on average."
+            )
             panels.append(picture(plots.bars([(d.name, d.share, d.low, d.high) for d in f.found], name, f.rest)))
             panels.append(picture(_scatter(study, draws, summary, name, f.found[0].name)))
         else:
@@ -271,7 +297,8 @@ def _drivers(study: Study, draws: dict[str, np.ndarray], summary: Summary, found
         f"{CONFIDENCE:.0%} interval; only draws whose share is above the largest that as many unrelated draws would "
         f"reach by chance ({limits}). The rest is noise, small shares and interactions of draws."
     )
-    return f"<h2>What drives the outcome</h2><p class=note>{note}</p><div class=grid>{''.join(panels)}</div>"
+    notes = "".join(f"<p class=note>{escape(line)}</p>" for line in (note, *less))
+    return f"<h2>What drives the outcome</h2>{notes}<div class=grid>{''.join(panels)}</div>"
 
 
 def _scatter(study: Study, draws: dict[str, np.ndarray], summary: Summary, output: str, draw: str) -> str:

@@ -17,10 +17,12 @@ from jaxmbs.study.results.checked import CONCLUSIONS, kept
 from jaxmbs.study.samples.audit import audit
 from jaxmbs.study.statistics.requirements import requirements
 from jaxmbs.study.statistics.summary import QUANTILES, Summary
+from jaxmbs.study.units import si
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem.study import Study
     from jaxmbs.study.results.store import Store
+    from jaxmbs.study.sampling.dispersions import Dispersion
     from jaxmbs.study.statistics.drivers import Drivers
 
 
@@ -31,16 +33,24 @@ def inputs(study: Study, draws: dict[str, np.ndarray]) -> str:
     sources, rows = said_in_the_file(study.content), []
     for d in study.dispersions.items:
         a = found.get(d.name)
+        unit = _unit(d)
         spans = [f"{low:.5g} to {high:.5g}" for low, high in zip(a.least, a.most, strict=True)] if a else []
         changed = f"<span class={'yes' if a.changed else 'no'}>{a.changed:.1%}</span>" if a else ""
         nominal = "<br>".join(f"{x:.5g}" for x in (a.nominal if a else np.atleast_1d(d.target.nominal).reshape(-1)))
         what = f"<code>{escape(d.name)}</code><br>{escape(described(d))}, {d.apply}"
-        rows.append([what, escape(sources.get(d.name, "")), nominal, "<br>".join(spans), changed])
-    head = ["dispersion", "as written in the file", "nominal (SI)", "applied, least to most (SI)", "changed in"]
+        rows.append([what, escape(sources.get(d.name, "")), nominal, "<br>".join(spans), escape(unit), changed])
+    head = ["dispersion", "as written in the file", "nominal", "applied, least to most", "unit", "changed in"]
     note = (
-        "Applied: the numbers with which the first 2,000 samples were simulated, after all dispersions of one target."
+        "Applied: the numbers with which the samples were simulated (at most the first 2,000), after all dispersions of the "
+        "same target. Changed in: the samples in which they differ from the nominal ones."
     )
-    return f"<p class=note>{note}</p>{panel(table(head, rows, 3), 'long')}"
+    return f"<p class=note>{note}</p>{panel(table(head, rows, 4), 'long')}"
+
+
+def _unit(d: Dispersion) -> str:
+    """The SI unit of what a dispersion changes; "" if it has none, or several."""
+    way = d.target.ways.get("replace") or d.target.ways.get("add")
+    return si(way.quantity).name if way and way.quantity else ""
 
 
 def correlations(tables: Sequence[dict[str, Any]]) -> str:
@@ -67,7 +77,7 @@ def events(study: Study, summary: Summary, of: Sequence[dict[str, Any]]) -> str:
     """Table of the events: their conditions and actions, and how often they happened. of: the entry "events" of
     `contents`."""
     if not of:
-        return panel("<p>None: the structure of the mechanism does not change.</p>")
+        return panel("<p>None: nothing is locked, released or switched by an event.</p>")
     rows = []
     for e in of:
         found, then = summary.events[e["name"]], "<br>".join(escape(element_said(a)) for a in e["then"])
@@ -104,14 +114,19 @@ def credibility(study: Study, store: Store, summary: Summary, found: dict[str, D
     """Table of the credibility factors of NASA-STD-7009: what a run itself shows about each, and what the study's file
     states about it."""
     failed = sum(f.count for f in summary.failed.values())
-    widths = [v.high - v.low for v in summary.verdicts if np.isfinite(v.low)]
-    widest = f"intervals above, of sampling only; the widest is {max(widths):.2%} of probability. " if widths else ""
+    each = [*summary.verdicts, *([summary.together] if summary.together else [])]
+    widths = [v.high - v.low for v in each if np.isfinite(v.low)]
+    widest = (
+        f"the intervals of probabilities, of sampling alone; the widest is {100 * max(widths):.2g} percentage points. "
+        if widths
+        else ""
+    )
     commented = said_in_the_file(study.content)
     sources = sum(bool(commented.get(d.name)) for d in study.dispersions.items)
     driven = [name for name, f in found.items() if f and f.found]
     shown = {
         "verification": f"largest error of the energy balance {summary.energy_said}; {failed:,} of {summary.done:,} samples "
-        f"failed, steps that are too coarse count as failed. {_steps(store, summary)}",
+        f"failed; those count whose steps are too coarse for their energy. {_steps(store, summary)}",
         "input_pedigree": f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the "
         "file",
         "uncertainty": f"{widest}What is not dispersed is assumed to be certain",
