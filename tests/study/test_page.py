@@ -77,6 +77,7 @@ def test_every_figure_is_that_of_the_raw_results(finished, text):
         re.findall(r'<h2 id="(.*?)">(.*?)</h2>', page),
     )
     assert linked == heads and len(heads) == page.count("<h2") > 8, "a list of contents"
+    assert '<span class=moving><a href="#section-' in page, "no link to what is not printed"
     assert "@media print" in page and "prefers-color-scheme:dark" in page and "size:A4" in page
 
 

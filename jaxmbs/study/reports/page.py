@@ -84,10 +84,13 @@ def page(
 
 def _with_contents(content: str) -> str:
     """The page with a list of its sections below its first lines, each with a link."""
-    heads = re.findall(r"<h2>(.*?)</h2>", content)
-    for k, head in enumerate(heads):
+    found = re.findall(r"(<section class=moving>)?<h2>(.*?)</h2>", content)
+    for k, (_, head) in enumerate(found):
         content = content.replace(f"<h2>{head}</h2>", f'<h2 id="section-{k}">{head}</h2>', 1)
-    links = "".join(f'<a href="#section-{k}">{head}</a>' for k, head in enumerate(heads))
+    links = ""
+    for k, (moves, head) in enumerate(found):
+        link = f'<a href="#section-{k}">{head}</a>'
+        links += f"<span class=moving>{link}</span>" if moves else link  # what moves is not printed
     return content.replace("</p>", f'</p><nav aria-label="Contents">{links}</nav>', 1)
 
 

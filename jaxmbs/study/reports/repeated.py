@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FILE = HISTORIES
 _MOST_BYTES = 1 << 30  # a saved file whose unpacked size is larger is not read
+VERSION = 2  # of what is made here; what another version has saved is made again
 PLACES = ("worst", "median", "best")
 BAND = (0.0, 0.05, 0.95, 1.0)
 _POINTS = 400  # approximate number of points of a history
@@ -70,7 +71,7 @@ def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tup
     many = min(_OF_A_BAND, int(_NUMBERS / (steps * (study.model.nq + study.model.nv + len(study.outputs)))))
     good = summary.good(max(many, 0))
     shown = next(iter(picked.values()))[:2]
-    wanted = np.array([salt(store.provenance), *shown, *samples, 2**63, *good], np.uint64)
+    wanted = np.array([VERSION, salt(store.provenance), *shown, *samples, 2**63, *good], np.uint64)
     found = _saved(store, wanted)
     return found or _made(study, store, picked, good, shown, wanted)
 
