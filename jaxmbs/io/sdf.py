@@ -17,11 +17,11 @@ import numpy as np
 from jaxmbs.io.draft import Draft, Form, OnUnsupported, Repair, rotated
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.hinges import Hinge, composed, connect, inverse
-from jaxmbs.io.names import TRUST, read_bytes
+from jaxmbs.io.names import TRUST
 from jaxmbs.io.resources import model_file, resource
 from jaxmbs.io.sdf_frames import WORLD, Scope, number, says, text, vector
 from jaxmbs.io.sdf_shapes import color, form
-from jaxmbs.io.xml import not_too_deep, parsed
+from jaxmbs.io.xml import not_too_deep, opened
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Helical, Prismatic, Revolute, Spherical, Universal
@@ -30,6 +30,7 @@ from jaxmbs.model.joints.base import Joint
 GRAVITY = (0.0, 0.0, -9.81)
 GAZEBO = (0.0, 0.0, -9.8)  # [m/s²] of worlds that do not say
 GRAVITY_OF_WORLDS = (1, 6)  # first version whose gravity is of the world, not of its <physics>
+SDF = ("sdf", "an SDFormat file")  # how such a file begins, and what it is called
 MOST = 2000  # included models: files that include others twice double them with each
 TYPES = ("revolute", "continuous", "prismatic", "screw", "universal", "revolute2", "ball", "fixed")
 # elements that do not concern the motion of bodies, by the element that contains them; "" for those that are read
@@ -93,7 +94,7 @@ def reader(
 ) -> _Reader:  # fmt: skip
     """What reads the file, with the arguments of `from_sdf`. Raises InputError if it is no SDFormat."""
     path = Path(path)
-    root = _opened(path)
+    root = opened(path, *SDF)
     worlds, models = root.findall("world"), root.findall("model")
     if len(worlds) + len(models) != 1:
         said = f"has {len(worlds)} worlds and {len(models)} models; keep one world, or one model"
@@ -112,16 +113,6 @@ def reader(
     draft = Draft(whole.get("name") or path.stem, gravity, path, repair, on_unsupported)
     with not_too_deep(path):
         return _Reader(draft, whole, _version(root), trust)
-
-
-def _opened(path: Path) -> ET.Element:
-    try:
-        root = parsed(read_bytes(path))
-    except InputError as error:
-        raise InputError(error.problems, path) from None
-    if root.tag != "sdf":
-        raise InputError(Problem("", f"not an SDFormat file: it begins with <{root.tag}>, not with <sdf>"), path)
-    return root
 
 
 def _version(root: ET.Element) -> tuple[int, ...]:
@@ -217,7 +208,7 @@ class _Reader:
                     where, 'merge="true" is not supported; copy the contents of the model, or leave it out'
                 )
             else:
-                root = _opened(file)
+                root = opened(file, *SDF)
                 model = root.find("model")
                 if model is None and (root.find("light") is not None or root.find("actor") is not None):
                     self.draft.leave_out("included lights and actors")

@@ -18,9 +18,8 @@ import numpy as np
 
 from jaxmbs.io.draft import Draft, Form, OnUnsupported, Repair, listed, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem, choices
-from jaxmbs.io.names import read_bytes
 from jaxmbs.io.resources import resource
-from jaxmbs.io.xml import as_number, as_vector, parsed
+from jaxmbs.io.xml import as_number, as_vector, opened
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Free, Planar, Prismatic, Revolute, Spherical
@@ -83,12 +82,7 @@ def reader(
 ) -> _Reader:  # fmt: skip
     """What reads the file, with the arguments of `from_urdf`. Raises InputError if it is no URDF."""
     path = Path(path)
-    try:
-        robot = parsed(read_bytes(path))
-    except InputError as error:
-        raise InputError(error.problems, path) from None
-    if robot.tag != "robot":
-        raise InputError(Problem("", f"not a URDF: it begins with <{robot.tag}>, not with <robot>"), path)
+    robot = opened(path, "robot", "a URDF")
     if any("xacro" in str(e.tag) for e in robot.iter()):
         raise InputError(Problem("", "contains xacro macros; expand them first: xacro FILE > FILE.urdf"), path)
     draft = Draft(robot.get("name") or path.stem, gravity, path, repair, on_unsupported)

@@ -12,6 +12,7 @@ from typing import Any
 from xml.parsers import expat
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.names import read_bytes
 
 Fault = Callable[[str, str], None]  # notes what is wrong at a place
 
@@ -25,6 +26,17 @@ def parsed(content: bytes) -> ET.Element:
         return ET.fromstring(content)
     except (expat.ExpatError, ET.ParseError, ValueError, LookupError) as error:
         raise InputError(Problem("", f"not an XML file: {error}")) from None
+
+
+def opened(path: Path, tag: str, kind: str) -> ET.Element:
+    """The root <tag> of a file. Raises InputError if it is not XML, or not `kind`."""
+    try:
+        root = parsed(read_bytes(path))
+    except InputError as error:
+        raise InputError(error.problems, path) from None
+    if root.tag != tag:
+        raise InputError(Problem("", f"not {kind}: it begins with <{root.tag}>, not with <{tag}>"), path)
+    return root
 
 
 def _refuse(name: str, *_: Any) -> None:

@@ -4,10 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import jaxmbs as mbs
 from jaxmbs.batching.counted import counted_scan
 from jaxmbs.batching.machine import compiling
+from jaxmbs.batching.recorded import Step
+from jaxmbs.batching.recording import record
+from jaxmbs.batching.scalars import Source
 
 X = jnp.asarray(np.random.default_rng(0).normal(size=(13, 2)))
 EACH = jnp.array([4, 4, 3, 1, 0], jnp.int32)
@@ -75,3 +79,31 @@ def test_derivatives_and_numbers_of_each_row(fn, kernels, monkeypatch):
     each = jnp.arange(13) % 6
     close(mbs.jit(fn, in_axes=0)(X, each), jax.vmap(fn)(X, each))
     close(jax.vmap(mbs.rows(fn))(X, each), jax.vmap(fn)(X, each))
+
+
+@pytest.mark.parametrize("count", [0, 3, 7])
+def test_iterations_with_a_factorisation_between_kernels(count):
+    def fn(x, n):
+        def turn(y, k):
+            y = jnp.linalg.solve(jnp.eye(4) + 0.1 * jnp.outer(y, y), y + k)
+            return y, y[:2]
+
+        return counted_scan(turn, x, jnp.arange(7.0), 7, n)
+
+    x, n = jnp.asarray(np.random.default_rng(4).normal(size=(5, 4))), jnp.int32(count)
+    close(mbs.jit(fn, in_axes=(0, None))(x, n), jax.vmap(fn, (0, None))(x, n))
+
+
+def test_what_is_the_same_in_all_iterations_and_rows_comes_before_the_loop():
+    """The transpose of a matrix that is too large to be taken apart."""
+    A = jnp.asarray(np.random.default_rng(5).normal(size=(40, 40)) / 10)
+
+    def fn(x):
+        return lax.scan(lambda y, _: (jnp.tanh(A.T @ y), y[0]), x, None, 3)
+
+    x = jnp.asarray(np.random.default_rng(6).normal(size=(5, 40)))
+    found = record(
+        jax.make_jaxpr(fn)(x[0]), [Source((40,), x.dtype, True)], lambda eqn: eqn.primitive.name != "transpose"
+    )
+    assert [item.name for item in found.items if isinstance(item, Step)] == ["transpose", "scan"]
+    close(mbs.jit(fn, in_axes=0)(x), jax.vmap(fn)(x))

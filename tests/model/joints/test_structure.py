@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+from jaxmbs.model.events import public as events_public
+from jaxmbs.model.forces import public as forces_public
 from tests.model.joints.joints import TYPES
 
 PACKAGE = Path(__file__).parents[3] / "jaxmbs"
@@ -35,6 +37,20 @@ def test_no_module_asks_for_the_type_of_a_joint():
         if names and path.name not in ("__init__.py", "public.py") and not where.startswith(ALLOWED):
             found[where] = names
     assert found == {}
+
+
+def test_no_algorithm_asks_for_the_type_of_a_force_element_or_an_event():
+    """Excepted: whether two elements are centres that attract everything is a question about these two."""
+    elements = {name for name in (*vars(forces_public), *vars(events_public)) if name[0] != "_"}
+    found = {}
+    for room in ("dynamics", "building", "simulate", "stability", "design", "study"):
+        for path in (PACKAGE / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+                    asked = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)} & elements
+                    if asked:
+                        found.setdefault(path.relative_to(PACKAGE).as_posix(), set()).update(asked)
+    assert found == {"building/built.py": {"Planet", "CentralGravity"}}
 
 
 def test_the_search_finds_what_it_looks_for():
