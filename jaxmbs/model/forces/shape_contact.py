@@ -88,6 +88,10 @@ class ShapeContact(Force):
 
     def added(self, mech: Mechanism, name: str) -> ShapeContact:
         """The same with shapes that need no files, which are checked."""
+        if self.spacing is not None and not (isinstance(self.spacing, (int, float)) and 0 < self.spacing < np.inf):
+            raise ModelError(
+                f"force {name!r}: spacing is {self.spacing!r}; pass a length [m] of more than zero, or None"
+            )
         shapes = {}
         for key in ("shape_a", "shape_b"):
             where, shape = f"force {name!r}: {key}", getattr(self, key)
@@ -96,13 +100,9 @@ class ShapeContact(Force):
                 raise ModelError(f"{where} is {shape!r}, which is no solid such as mbs.Box(...){hint}")
             try:
                 shapes[key] = without_files(shape)
-                _features(shapes[key], None)
+                _features(shapes[key], self.spacing)
             except ModelError as error:
                 raise ModelError(f"{where}: {error}") from None
-        if self.spacing is not None and not (isinstance(self.spacing, (int, float)) and 0 < self.spacing < np.inf):
-            raise ModelError(
-                f"force {name!r}: spacing is {self.spacing!r}; pass a length [m] of more than zero, or None"
-            )
         return replace(self, **shapes)
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
