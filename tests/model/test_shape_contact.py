@@ -237,6 +237,18 @@ def test_two_free_bodies_keep_their_momentum():
     assert relative(np.concatenate([angular, linear]), np.zeros(6)) < 1e-12 * np.abs(a).max()
 
 
+@pytest.mark.interpreted
+def test_the_world_may_be_either_of_the_two():
+    """The same force and energy in plain numbers, whichever is named first."""
+    poses = mbs.Pose((0.05, 0, 0), (1, 0.1, 0.2, 0)), BELOW
+    q, v = [0.1, 0.2, 0.2, 0.9, 0.1, -0.2, 0.3], [0.1, 0.2, 0.3, 0.4, 0.5, -0.6]
+    one = free(mbs.ShapeContact("b", SHAPES["box"], "world", SLAB, *poses, **LAW))
+    other = free(mbs.ShapeContact("world", SLAB, "b", SHAPES["box"], *poses[::-1], **LAW))
+    forces = [np.array(scalar.bias_forces(m, q, v), float) for m in (one, other)]
+    assert np.abs(forces[0]).max() > 10 and relative(*forces) < 1e-12
+    assert scalar.energy(one, q, v)[1] == pytest.approx(float(scalar.energy(other, q, v)[1]), rel=1e-12)
+
+
 def test_pieces_side_by_side_are_one():
     """A box cut in two pushes like the whole one: near the cut as elsewhere, and each point once. The faces in the cut do
     not count, nor do the corners and edges that both pieces have there."""
