@@ -40,8 +40,8 @@ class ShapeContact(Force):
     stiffness depth (1 + damping d(depth)/dt), which never pulls and rises smoothly within +-smoothing, and friction. The
     same holds for balls, and for the ends of capsules. A box that rests on a plane face has four points, each with the
     `stiffness`. Where an edge is deeper between its ends than at both of them, as where it crosses another edge, its deepest
-    point counts, too; its share falls to zero as an end becomes as deep. Two edges that cross at right angles, symmetrically,
-    push each other as one point does.
+    point counts, too; its share falls to zero as an end becomes as deep. Two edges of boxes that cross
+    symmetrically at right angles push each other as one point does.
 
     Balls and capsules are exact, and so are cylinders and cones into which others go. Where a cylinder or a cone itself goes
     into a flat face, its circles are polygons of 32 corners: one that rolls has a ripple of half a percent of its radius.
