@@ -17,6 +17,7 @@ from jaxmbs.geometry.pieces import Piece, two_across
 
 SIDES = 32  # of the polygons that replace the circles of a shape where it touches another one
 FAR = 1e30
+MOST = 1e5  # points between the ends of edges
 SHARP, CAPSULE, BALL = 0, 1, 2  # with faces; round about a segment; round about a point
 # The depth is tilt (radius + slope z - side |x - center - axis clip(z, -half, half)|) with z = axis . (x - center), and for
 # a rim minus the distance from the circle of this radius. within: the face lies in another piece and pushes nothing.
@@ -51,7 +52,7 @@ class Features:
 
     @classmethod
     def of(cls, pieces: Sequence[Piece], spacing: float | None = None) -> Features:
-        """spacing: edges that are longer are divided. Raises ModelError for a piece without volume."""
+        """spacing: edges that are longer are divided. Raises ModelError for a piece without volume or too many points."""
         parts = sorted((_part(x) for x in pieces), key=lambda x: x.kind)
         for x, y in itertools.permutations(parts, 2):
             x.hide(y)
@@ -62,6 +63,11 @@ class Features:
             [e for x, others in every for k, e in enumerate(x.edges) if x.convex_edge(k, others, size)], size
         )
         if spacing is not None:
+            number = sum(float(np.linalg.norm(e[3:6] - e[:3])) for e in edges) / spacing
+            if number > MOST:
+                raise ModelError(
+                    f"spacing = {spacing:g} makes more than {number:.0f} points of its edges; give a larger one"
+                )
             divided = [_divided(e, spacing) for e in edges]
             edges = [e for some in divided for e in some]
             more = [np.array([*e[3:6], *e[6:]]) for some in divided for e in some[:-1]]

@@ -275,8 +275,9 @@ def summed(
             Vector3(*choose(of_edge, x, y)) for x, y in ((middle.outward, end.outward), (middle.point, end.point))
         )
         place = Place(depth, outward, point)
-        at = [_in_second(x, second, rotation, position) for x in (place, end)]
-        return tuple(a + b for a, b in zip(total, each(Touch(*at, of_edge, second)), strict=True)), None
+        place, end = (_in_second(x, second, rotation, position) for x in (place, end))
+        more = each(Touch(place, end, of_edge, second))
+        return tuple(x + y for x, y in zip(total, more, strict=True)), None
 
     start = tuple(jnp.zeros((), dtype) for _ in range(size))
     if not surfaces.features:

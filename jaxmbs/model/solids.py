@@ -1,4 +1,4 @@
-"""Forms of bodies without the bodies: one family for pictures, clearances and the collision shapes of robots."""
+"""Forms of bodies without the bodies: one family for pictures, contact, clearances and the collision shapes of robots."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Solid(Element):
 
 @element
 class Ball(Solid):
-    """A sphere, without a body: `Mechanism.add_visual` draws it on one, `mbs.study.outputs.shape_on` fixes it to one for
-    clearances.
+    """A sphere, without a body: `Mechanism.add_visual` draws it on one, a `ShapeContact` lets it touch another,
+    `mbs.study.outputs.shape_on` fixes it to one for clearances.
 
     >>> mbs.Ball(0.5) == mbs.Ball(radius=0.5)
     True
@@ -119,9 +119,10 @@ class Mesh(Solid):
     """A form from a CAD program, without a body: triangles in a file (STL, OBJ, PLY, ...) or as arrays, (vertices,
     triangles) in place of the file. Equal meshes have the same file name or the same arrays.
 
-    `Mechanism.add_visual` draws it on a body; `mbs.study.outputs.Mesh(body, mesh)`, or `shape_on` there with a pose, fixes
-    it to a body for clearances. A file is read only then, by trimesh (pip install 'jaxmbs[view]' or 'jaxmbs[mesh]'), and a
-    mesh that is open can be drawn, but has no clearance. `mbs.save` writes arrays as lists of points: keep a mesh of many
+    `Mechanism.add_visual` draws it on a body, and a `ShapeContact` lets it touch another form;
+    `mbs.study.outputs.Mesh(body, mesh)`, or `shape_on` there with a pose, fixes it to a body for clearances. A file is read
+    only then, by trimesh (pip install 'jaxmbs[view]' or 'jaxmbs[mesh]'), and a mesh that is open can be drawn, but has
+    neither contact nor clearance. `mbs.save` writes arrays as lists of points: keep a mesh of many
     thousand triangles in a file. Raises ModelError for arrays that do not describe triangles.
 
     >>> corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]

@@ -237,6 +237,18 @@ def test_two_free_bodies_keep_their_momentum():
     assert relative(np.concatenate([angular, linear]), np.zeros(6)) < 1e-12 * np.abs(a).max()
 
 
+@pytest.mark.interpreted
+def test_the_world_may_be_either_of_the_two():
+    """The same force and energy in plain numbers, whichever is named first."""
+    poses = mbs.Pose((0.05, 0, 0), (1, 0.1, 0.2, 0)), BELOW
+    q, v = [0.1, 0.2, 0.2, 0.9, 0.1, -0.2, 0.3], [0.1, 0.2, 0.3, 0.4, 0.5, -0.6]
+    one = free(mbs.ShapeContact("b", SHAPES["box"], "world", SLAB, *poses, **LAW))
+    other = free(mbs.ShapeContact("world", SLAB, "b", SHAPES["box"], *poses[::-1], **LAW))
+    forces = [np.array(scalar.bias_forces(m, q, v), float) for m in (one, other)]
+    assert np.abs(forces[0]).max() > 10 and relative(*forces) < 1e-12
+    assert scalar.energy(one, q, v)[1] == pytest.approx(float(scalar.energy(other, q, v)[1]), rel=1e-12)
+
+
 def test_pieces_side_by_side_are_one():
     """A box cut in two pushes like the whole one: near the cut as elsewhere, and each point once. The faces in the cut do
     not count, nor do the corners and edges that both pieces have there."""
@@ -284,6 +296,9 @@ BAD = {
     r"shape_b is .*Box.*; pass Box\(...\)": lambda: mbs.ShapeContact("b", SLAB, "world", mbs.Box),
     "shape_a: is a disc without thickness.*short Tube": lambda: mbs.ShapeContact("b", mbs.Disc(0.1), "world", SLAB),
     "shape_b: .nowhere.stl.*cannot be read": lambda: mbs.ShapeContact("b", SLAB, "world", mbs.Mesh("nowhere.stl")),
+    "shape_a: spacing = 1e-07 makes more than .* points": lambda: mbs.ShapeContact(
+        "b", SLAB, "world", SLAB, spacing=1e-7
+    ),
     "both ends are on 'b'": lambda: mbs.ShapeContact("b", SLAB, "b", SLAB),
     "body_b.*'wrold'": lambda: mbs.ShapeContact("b", SLAB, "wrold", SLAB),
     "smoothing": lambda: mbs.ShapeContact("b", SLAB, "world", SLAB, smoothing=0.0),
@@ -324,6 +339,33 @@ def test_a_contact_of_shapes_comes_back_from_a_file(tmp_path):
     assert back == model
     (element,) = (f.element for f in back.structure.forces)
     assert element.shape_b.parts[0][0] == mbs.Hull(0.1 * np.array(sorted(corners)))
+
+
+def test_a_mesh_file_beside_a_file(tmp_path):
+    """Its triangles are read with the file, and the model needs it no more."""
+    lines = ["v 0 0 0", "v 100 0 0", "v 0 100 0", "v 0 0 100", "f 1 3 2", "f 1 2 4", "f 2 3 4", "f 1 4 3"]
+    (tmp_path / "wedge.obj").write_text("\n".join(lines), encoding="utf-8")
+    text = """
+    [mechanism]
+    bodies = [{name = "b", mass = 1.0, inertia = [1, 1, 1]}]
+    joints = [{name = "free", type = "free", parent = "world", child = "b"}]
+    [[mechanism.forces]]
+    name = "touch"
+    type = "shape_contact"
+    body_a = "b"
+    shape_a = {type = "ball", radius = 0.1}
+    body_b = "world"
+    shape_b.type = "compound"
+    shape_b.parts = [{type = "mesh", file = "wedge.obj", scale = 0.001, pose = {position = [1, 0, 0]}}]
+    """
+    (tmp_path / "model.toml").write_text(text, encoding="utf-8")
+    model = mbs.load(tmp_path / "model.toml")
+    (tmp_path / "wedge.obj").unlink()
+    (element,) = (f.element for f in model.structure.forces)
+    ((hull, pose),) = element.shape_b.parts
+    assert sorted(hull.points) == [(0, 0, 0), (0, 0, 0.1), (0, 0.1, 0), (0.1, 0, 0)] and pose.position == (1, 0, 0)
+    with pytest.raises(mbs.ModelError, match=r"mechanism\.forces\[0\]\.shape_b\.parts\[0\]\.file.*wedge\.obj"):
+        mbs.load(tmp_path / "model.toml")
 
 
 @functools.cache

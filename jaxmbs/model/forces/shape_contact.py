@@ -40,7 +40,8 @@ class ShapeContact(Force):
     stiffness depth (1 + damping d(depth)/dt), which never pulls and rises smoothly within +-smoothing, and friction. The
     same holds for balls, and for the ends of capsules. A box that rests on a plane face has four points, each with the
     `stiffness`. Where an edge is deeper between its ends than at both of them, as where it crosses another edge, its deepest
-    point counts, too; its share falls to zero as an end becomes as deep.
+    point counts, too; its share falls to zero as an end becomes as deep. Two edges of boxes that cross
+    symmetrically at right angles push each other as one point does.
 
     Balls and capsules are exact, and so are cylinders and cones into which others go. Where a cylinder or a cone itself goes
     into a flat face, its circles are polygons of 32 corners: one that rolls has a ripple of half a percent of its radius.
@@ -88,6 +89,10 @@ class ShapeContact(Force):
 
     def added(self, mech: Mechanism, name: str) -> ShapeContact:
         """The same with shapes that need no files, which are checked."""
+        if self.spacing is not None and not (isinstance(self.spacing, (int, float)) and 0 < self.spacing < np.inf):
+            raise ModelError(
+                f"force {name!r}: spacing is {self.spacing!r}; pass a length [m] of more than zero, or None"
+            )
         shapes = {}
         for key in ("shape_a", "shape_b"):
             where, shape = f"force {name!r}: {key}", getattr(self, key)
@@ -96,13 +101,9 @@ class ShapeContact(Force):
                 raise ModelError(f"{where} is {shape!r}, which is no solid such as mbs.Box(...){hint}")
             try:
                 shapes[key] = without_files(shape)
-                _features(shapes[key], None)
+                _features(shapes[key], self.spacing)
             except ModelError as error:
                 raise ModelError(f"{where}: {error}") from None
-        if self.spacing is not None and not (isinstance(self.spacing, (int, float)) and 0 < self.spacing < np.inf):
-            raise ModelError(
-                f"force {name!r}: spacing is {self.spacing!r}; pass a length [m] of more than zero, or None"
-            )
         return replace(self, **shapes)
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
@@ -132,7 +133,7 @@ class ShapeContact(Force):
         return R_B, x_B, *_evaluated(of, self.shape_a, self.shape_b, self.spacing, [bare(x) for x in numbers])
 
 
-class Motion(NamedTuple):
+class Approach(NamedTuple):
     """Of the first shape relative to the second, in axes of the second, about its origin."""
 
     velocity: Vector3
@@ -176,7 +177,7 @@ def _stored(p: Numbers, depth: Scalar) -> Scalar:
     return touch.stored(p, depth, *_sides(p, depth))
 
 
-def _wrench(p: Numbers, motion: Motion, x: Touch) -> Sequence[Scalar]:
+def _wrench(p: Numbers, motion: Approach, x: Touch) -> Sequence[Scalar]:
     """Force and moment on the first shape, about the origin of the second."""
     here = Pressed.of(p, x)
     force = touch.whole(p, here.held, here.normal, motion.at(x)) + x.place.outward * here.gained
@@ -185,11 +186,11 @@ def _wrench(p: Numbers, motion: Motion, x: Touch) -> Sequence[Scalar]:
     return *((force + pull) * sign), *(moment * sign)
 
 
-def _energy(p: Numbers, motion: Motion, x: Touch) -> Sequence[Scalar]:
+def _energy(p: Numbers, motion: Approach, x: Touch) -> Sequence[Scalar]:
     return (_stored(p, x.place.depth) * Pressed.of(p, x).share,)
 
 
-def _power(p: Numbers, motion: Motion, x: Touch) -> Sequence[Scalar]:
+def _power(p: Numbers, motion: Approach, x: Touch) -> Sequence[Scalar]:
     here, relative = Pressed.of(p, x), motion.at(x)
     return ((touch.whole(p, here.held, here.normal, relative) - here.normal * here.held) @ relative,)
 
@@ -222,7 +223,7 @@ def _found(of: Any, a: Solid, b: Solid, spacing: float | None, x: Sequence[Any])
     """x: rotation and position of the first shape in axes of the second, the velocity there of its point at the origin of
     the second and its angular velocity, relative to the second; then the numbers of the law."""
     R, position, velocity, turning = Matrix3(*x[:9]), *(Vector3(*x[k : k + 3]) for k in (9, 12, 15))
-    p, motion = dict(zip(LAW, x[18:], strict=True)), Motion(velocity, turning)
+    p, motion = dict(zip(LAW, x[18:], strict=True)), Approach(velocity, turning)
     surfaces = _surfaces(a, b, spacing, np.dtype(x[0].dtype))
     return summed(surfaces, R, position, p["smoothing"], functools.partial(of, p, motion), SIZES[of])
 
