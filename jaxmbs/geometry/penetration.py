@@ -268,7 +268,9 @@ def summed(
         crossed = of_edge & (depth > -jnp.inf)
         out, normal = surfaces.depth_and_outward(jnp.maximum(row, 0), here + d * which)
         nowhere = -1.0 - band
-        end = Place(jnp.where(row < 0, nowhere, out + radius), normal, here + d * which - normal * radius)
+        # two balls touch in the middle of their overlap, whichever is the first
+        inwards = radius - jnp.where(kind == BALL, 0.5 * (out + radius), 0.0)
+        end = Place(jnp.where(row < 0, nowhere, out + radius), normal, here + d * which - normal * inwards)
         middle = _deepest_along(surfaces, here, d, jnp.maximum(i, 0), jnp.maximum(j, 0), t, radius)
         depth = jnp.where(crossed, middle.depth, jnp.where(of_edge, nowhere, end.depth))
         outward, point = (

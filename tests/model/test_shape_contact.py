@@ -237,6 +237,7 @@ def test_two_free_bodies_keep_their_momentum():
     assert relative(np.concatenate([angular, linear]), np.zeros(6)) < 1e-12 * np.abs(a).max()
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 def test_the_world_may_be_either_of_the_two():
     """The same force and energy in plain numbers, whichever is named first."""
