@@ -3,7 +3,6 @@
 import functools
 
 import jax
-import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -314,12 +313,15 @@ def test_a_bar_that_turns_comes_nearer():
 
     shapes = Ball("a", radius=0.1), Box("b", size=(2.0, 0.1, 0.1))
     p = np.array([0.0, 1.3, 0.0])
-    memory = Memory.none()._replace(searched=(*np.eye(3).ravel(), *p), gap=1.15, ahead=1.15, due=9.0)
+    memory = jnp.array(
+        Memory.none()._replace(searched=(*np.eye(3).ravel(), *p), gap=1.15, ahead=1.15, due=9.0).numbers()
+    )
 
     @jax.jit
     def after(memory, R, p, least):
         ((value, _),), (new,) = least_distances([(*shapes, Scene(R, p))], [memory], [least])
-        return value, new.gap, new.steps
+        found = Memory.of(new)
+        return value, found.gap, found.steps
 
     quarter, little = (Rotation.from_rotvec([0, 0, x]).as_matrix() for x in (np.pi / 2, 1e-3))
     assert after(memory, quarter, p, 1.0)[0] == pytest.approx(0.3 - 0.1)
@@ -340,7 +342,7 @@ def test_a_nozzle_slides_along_a_wall():
         return Rotation.from_rotvec(np.outer(t, turning)).as_matrix(), p, t, np.tile(turning, (len(t), 1)), moving
 
     rows, fine = motion(np.arange(120.0)), motion(np.arange(119 * often + 1) / often)
-    start, along = jax.flatten_util.ravel_pytree(jax.tree.map(np.float64, Memory.none()))
+    start = jnp.array(Memory.none().numbers())
 
     def pairs(*now):
         return [(WALL, BELL, Scene(*now))]
@@ -349,8 +351,8 @@ def test_a_nozzle_slides_along_a_wall():
     def tracked(*motion):
         def step(carry, x):
             memory, least = carry
-            ((value, _),), (new,) = least_distances(pairs(*x), [along(memory)], [least])
-            return (jax.flatten_util.ravel_pytree(new)[0], jnp.minimum(least, value)), (value, new.steps)
+            ((value, _),), (new,) = least_distances(pairs(*x), [memory], [least])
+            return (new, jnp.minimum(least, value)), (value, Memory.of(new).steps)
 
         return lax.scan(step, (start, jnp.inf), motion)[1]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from jaxmbs.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
@@ -96,7 +98,7 @@ class Clearance(Output):
 
     @property
     def memory(self) -> Any:
-        return hollow.Memory.none() if self.inside else Memory.none()
+        return hollow.Memory.none() if self.inside else np.array(Memory.none().numbers())
 
     def _gap_at(self, placed: Numbers) -> hollow.Gap:
         """Inside, with the first shape's body so placed in axes of the second one's."""

@@ -36,6 +36,7 @@ Measured = tuple[Any, ...]  # the value in SI, whether it is defined, and the in
 TIME = "t"  # the time, in a condition
 EVENT_COUNTS, EVENT_TIMES = "event_counts", "event_times"  # per sample: how often each event happened, and when first
 MEMORY = "memory"  # in the carry: what outputs remember of earlier times, by name
+BODIES = (Kind.BODY, Kind.BODY_OR_WORLD)
 AT_START = "at_start"  # per sample: which outputs stayed at their first value
 
 
@@ -228,10 +229,16 @@ def _measured(
     tree = Tree(model, q.dtype)
     state = TreeScene(tree, link_motions(tree, q, v, t), q, v, t)
 
+    scenes: dict[Any, Scene] = {}  # one for all outputs that look at the same
+
     def seen(output: Output) -> Scene:
-        bodies = {b: state.body(b) for _, b in names_in(output, Kind.BODY, Kind.BODY_OR_WORLD) if b != WORLD}
-        joints: Any = {j: state.joint(j) for _, j in names_in(output, Kind.JOINT)}
-        return Scene(t, bodies, joints, {}, (), ())
+        named = [dict.fromkeys(n for _, n in names_in(output, *kinds)) for kinds in (BODIES, (Kind.JOINT,))]
+        key = tuple(map(tuple, named))
+        if key not in scenes:
+            bodies = {b: state.body(b) for b in named[0] if b != WORLD}
+            joints: Any = {j: state.joint(j) for j in named[1]}
+            scenes[key] = Scene(t, bodies, joints, {}, (), ())
+        return scenes[key]
 
     takers, memory = _takers(outputs) if MEMORY in carry else {}, dict(carry.get(MEMORY, {}))
     asked, first = _at_present(outputs, takers), _firsts(outputs)

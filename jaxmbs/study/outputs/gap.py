@@ -16,6 +16,7 @@ from jaxmbs.study.outputs.path import Numbers, placement, point
 from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
+Z = Vector3(0, 0, 0)
 Pair = tuple[Shape, Shape, Scene]
 Separated = Callable[[Numbers, Before], Separation]  # of a pair with the second body placed so
 
@@ -26,45 +27,55 @@ def signed_distances(pairs: Sequence[Pair]) -> list[Scalar]:
     One program serves all pairs. The derivative is that of the distance of the nearest points, which are fixed to the
     bodies, along the line between them; where there are several nearest points, of one pair of them.
     """
-    placements = [placement(a.body, b.body, scene) for a, b, scene in pairs]
+    placements = placements_of(pairs, placement)
     found = separations(pairs, placements)
     return [differentiable(*x) for x in zip(found, placements, strict=True)]
 
 
+def placements_of(pairs: Sequence[Pair], fn: Callable[..., Numbers]) -> list[Numbers]:
+    """fn(body a, body b, scene) of each pair, computed once for pairs of the same bodies in the same scene."""
+    keys = [(a.body, b.body, id(scene)) for a, b, scene in pairs]
+    found = {key: fn(*key[:2], pair[2]) for key, pair in dict(zip(keys, pairs, strict=True)).items()}
+    return [found[key] for key in keys]
+
+
 def separations(pairs: Sequence[Pair], placements: Sequence[Numbers]) -> list[Separation]:
     """The separation of each pair, with the second body so placed in axes of the first."""
-    return over_pairs(pairs, placements, lambda placed, separated: separated(placed, Before()))
+
+    def found(placed: Sequence[Scalar], separated: Separated) -> list[Scalar]:
+        return jax.tree.leaves(separated(tuple(placed), Before()))
+
+    kind = jax.tree.structure(Separation(0, Z, Z, Z, 0, 0, 0, 0))
+    rows = over_pairs(pairs, jnp.stack([jnp.stack(x) for x in placements]), found)
+    return [jax.tree.unflatten(kind, list(row)) for row in rows]
 
 
-def over_pairs(pairs: Sequence[Pair], rows: Sequence[Any], fn: Callable[[Any, Separated], Any]) -> list[Any]:
-    """fn(row, separated) for each pair and its row, all trees of numbers, in one program for all pairs. The results have no
-    derivatives, and their numbers are of one dtype."""
-    rows = jax.lax.stop_gradient(rows)
-    dtype = jnp.result_type(*jax.tree.leaves(rows))
+def over_pairs(
+    pairs: Sequence[Pair], rows: jax.Array, fn: Callable[[Sequence[Scalar], Separated], Sequence[Scalar]]
+) -> jax.Array:
+    """fn(row, separated) for each pair and its row of numbers, (pairs, numbers), in one program for all pairs. The results
+    have no derivatives; they are of the dtype of the rows."""
+    rows, dtype = jax.lax.stop_gradient(rows), rows.dtype
     shapes = list({id(x): x for a, b, _ in pairs for x in (a, b)}.values())
     number = {id(x): np.int32(k) for k, x in enumerate(shapes)}
     unions = Unions([x.union for x in shapes], dtype)
-    like = jax.tree.structure(rows[0])
-    kinds: list[Any] = []
 
-    def found(x: Sequence[Scalar], first: Any, second: Any) -> list[Scalar]:
+    def found(row: jax.Array, first: Any, second: Any) -> jax.Array:
         def separated(placed: Numbers, before: Before) -> Separation:
             start = before._replace(piece_b=jnp.asarray(before.piece_b).astype(jnp.int32))
             return separation(unions, first, second, Matrix3(*placed[:9]), Vector3(*placed[9:]), start)
 
-        leaves, kind = jax.tree.flatten(fn(jax.tree.unflatten(like, x), separated))
-        kinds.append(kind)
-        return [jnp.asarray(y, dtype) for y in leaves]
+        return jnp.stack([jnp.asarray(y, dtype) for y in fn(list(row), separated)])
 
-    given = [[jnp.asarray(x, dtype) for x in jax.tree.leaves(row)] for row in rows]
     ends = [np.array([number[id(pair[k])] for pair in pairs]) for k in (0, 1)]
-    if len(pairs) == 1:
-        each = [found(given[0], *(jnp.int32(end[0]) for end in ends))]
-    else:
-        stacked = jnp.stack([jnp.stack(x) for x in given]), *map(jnp.asarray, ends)
-        _, results = jax.lax.scan(lambda _, x: (None, found(list(x[0]), *x[1:])), None, stacked)
-        each = [[x[k] for x in results] for k in range(len(pairs))]
-    return [jax.tree.unflatten(kinds[0], x) for x in each]
+    return each(found, rows, *map(jnp.asarray, ends))
+
+
+def each(fn: Callable[..., Any], *rows: jax.Array) -> Any:
+    """fn of each row of some arrays, in one program for all."""
+    if len(rows[0]) == 1:
+        return jax.tree.map(lambda x: x[None], fn(*(x[0] for x in rows)))
+    return jax.lax.map(lambda x: fn(*x), rows)
 
 
 def on_second(s: Separation, placed: Numbers) -> Vector3:

@@ -15,8 +15,8 @@ from jaxmbs.geometry import Before, Separation
 from jaxmbs.geometry.tables import choose
 from jaxmbs.simulate.locating import chosen
 from jaxmbs.spatial import Vector3
-from jaxmbs.study.outputs.gap import Pair, Separated, differentiable, on_second, over_pairs
-from jaxmbs.study.outputs.path import ZERO, Numbers, Path, point, since
+from jaxmbs.study.outputs.gap import Pair, Separated, each, on_second, over_pairs, placements_of
+from jaxmbs.study.outputs.path import ZERO, Numbers, Path, between, placement, point, rates
 from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
@@ -30,6 +30,11 @@ WIDE = 0.05  # that is by more than this share of the motion in the step
 SEARCHES = 12 + INSTANTS  # of one step at most
 SMALL = 0.6  # the least distance is found to within this power of the rounding error times the motion in a step
 UNKNOWN = -1e30  # [m]
+MEMORY, PLACED, VALUE = (
+    48,
+    25,
+    11,
+)  # numbers of a memory, those of its time and placement, and those that `_value` needs
 
 
 class Memory(NamedTuple):
@@ -60,15 +65,26 @@ class Memory(NamedTuple):
     due: Scalar
 
     @classmethod
+    def of(cls, x: Sequence[Scalar]) -> Memory:
+        """From its numbers in order."""
+        return cls(
+            x[0], tuple(x[1:13]), tuple(x[13:25]), x[25], x[26], tuple(x[27:39]), x[39], tuple(x[40:43]), *x[43:]
+        )
+
+    def numbers(self) -> list[Scalar]:
+        return jax.tree.leaves(tuple(self))
+
+    @classmethod
     def none(cls) -> Memory:
         return cls(np.nan, ZERO, ZERO, np.nan, np.nan, ZERO, 0.0, (0.0,) * 3, UNKNOWN, UNKNOWN, 0.0, 0.0, 0.0)
 
 
 def least_distances(
-    pairs: Sequence[Pair], memories: Sequence[Memory], least: Sequence[Scalar]
-) -> tuple[list[tuple[Scalar, Scalar]], list[Memory]]:
-    """(for each pair its least distance since the last time, with the instant [s]; the new memories). A distance that cannot
-    be less than `least`, that of all times before, may be replaced by a lower bound, which is not less than `least` either.
+    pairs: Sequence[Pair], memories: Sequence[jax.Array], least: Sequence[Scalar]
+) -> tuple[list[tuple[Scalar, Scalar]], list[jax.Array]]:
+    """(for each pair its least distance since the last time, with the instant [s]; the numbers of the new memories). A
+    distance that cannot be less than `least`, that of all times before, may be replaced by a lower bound, which is not less
+    than `least` either. All pairs are of one time.
 
     The planes between two pieces, fixed to the first body, still separate them when the second body has moved, with a gap
     that has changed by no more than the motion across the planes. As long as no gap can thus have become less than the
@@ -79,45 +95,66 @@ def least_distances(
     gaps. Where that and the length of the motion do not prove that the distance was no less than at the two times, some
     instants between are looked at; the one at which it is least is then found beside the best of all these.
     """
-    paths, arriving, steps = zip(
-        *(
-            since((a.body, b.body, scene), m.time, m.placed, m.rates)
-            for (a, b, scene), m in zip(pairs, memories, strict=True)
-        ),
-        strict=True,
+    memory, t = jnp.stack(memories), jnp.asarray(pairs[0][2].t)
+    here, rate = (jnp.stack([jnp.stack(x) for x in placements_of(pairs, fn)]) for fn in (placement, rates))
+    now = jnp.broadcast_to(t.astype(memory.dtype), (len(pairs), 1))
+    motion = jnp.concatenate([memory[:, :PLACED], now, here, rate], axis=1)
+    forms = jnp.asarray(np.array([[*_middle(b), _reach(b)] for _, b, _ in pairs]), memory.dtype)
+    rows = jnp.concatenate([motion, memory[:, PLACED:], jnp.stack(least)[:, None], forms], axis=1)
+    found = over_pairs(pairs, rows, _searched)
+    values = each(_value, motion, found[:, :VALUE])
+    new = jnp.concatenate([now, here, rate, found[:, VALUE:]], axis=1)
+    return [(x[0], x[1]) for x in values], list(new)
+
+
+def _motion(x: Sequence[Scalar]) -> tuple[Path, Scalar]:
+    """The path from the last time to the present one, and how long it took [s], from the numbers of both."""
+    time, t = x[0], x[PLACED]
+    placed, before, here, rate = (tuple(x[k : k + 12]) for k in (1, 13, PLACED + 1, PLACED + 13))
+    return between(time, placed, before, t, here, rate)
+
+
+def _value(motion: jax.Array, found: jax.Array) -> jax.Array:
+    """(least distance, its instant), as functions of the motion. found: the first numbers of `_searched`."""
+    path, h = _motion(list(motion))
+    idle, bound, s, gap, enough, *x = list(found)
+    moved = Vector3(*x[:3]) @ point(path.at(s), Vector3(*x[3:]))
+    value = jnp.where(gap > enough, enough, gap + (moved - jax.lax.stop_gradient(moved)))
+    t = motion[PLACED]
+    return jnp.stack([jnp.where(idle > 0, bound, value), jnp.where(idle > 0, t, t - (1 - s) * h)])
+
+
+def _searched(x: Sequence[Scalar], separated: Separated) -> list[Scalar]:
+    """For one pair, the numbers that `_value` needs, and those of the new memory but its time, placement and rates. x: the
+    numbers of the motion, the others of the memory, the least distance, and the form of the second shape."""
+    path, h = _motion(x)
+    m = Memory.of([*x[:PLACED], *x[2 * PLACED : PLACED + MEMORY]])
+    least, form = x[PLACED + MEMORY], _Form(Vector3(*x[-4:-1]), x[-1])
+    of_corners = [_bound(form, m, corner) for corner in path.corners()[1:]]
+    bound, last = functools.reduce(jnp.minimum, [y.least for y in of_corners]), of_corners[-1]
+    needed, due = ~(bound >= least), m.times >= m.due
+    following = jnp.where(due, jnp.floor(GROWTH * m.times) + 1, m.due)
+    more = AHEAD * (following - m.times) / (m.steps + 1)
+    more = jnp.where(needed, jnp.minimum(more, LONGER), more) * ~jnp.isnan(m.time)
+    exact = jnp.where(needed, jnp.inf, least)
+    enough = jnp.where(needed | due, least + MARGIN * more * last.moved, -jnp.inf)
+    start = Before(exact, enough, tuple(last.displacement * more), m.piece_b)
+    before = jnp.where(needed, m.distance, jnp.inf)  # infinity: the distance between the times does not matter
+    row = _Row(start, least, bound, path, before, m.rate * h, _length(form, path))
+    end, best, s = _least(row, separated)
+    idle = enough == -jnp.inf
+    new = _remembered(
+        m._replace(times=m.times + 1, due=following, rates=tuple(x[PLACED + 13 : 2 * PLACED])), row, idle, end
     )
-    fixed, spans = jax.lax.stop_gradient((paths, steps))
-    bounds, rows, updated = [], [], []
-    for (_, b, _), m, path, h, x in zip(pairs, memories, fixed, spans, least, strict=True):
-        of_corners = [_bound(b, m, corner) for corner in path.corners()[1:]]
-        bound, last = functools.reduce(jnp.minimum, [y.least for y in of_corners]), of_corners[-1]
-        bounds.append(bound)
-        needed, due = ~(bound >= x), m.times >= m.due
-        following = jnp.where(due, jnp.floor(GROWTH * m.times) + 1, m.due)
-        more = AHEAD * (following - m.times) / (m.steps + 1)
-        more = jnp.where(needed, jnp.minimum(more, LONGER), more) * ~jnp.isnan(m.time)
-        exact = jnp.where(needed, jnp.inf, x)
-        enough = jnp.where(needed | due, x + MARGIN * more * last.moved, -jnp.inf)
-        start = Before(exact, enough, tuple(last.displacement * more), m.piece_b)
-        before = jnp.where(needed, m.distance, jnp.inf)  # infinity: the distance between the times does not matter
-        rows.append(_Row(start, x, bound, path, before, m.rate * h, _length(b, path)))
-        updated.append(m._replace(times=m.times + 1, due=following))
-    out, new = [], []
-    for k, (end, best, s) in enumerate(over_pairs(pairs, rows, _searched)):
-        start, path = rows[k].start, paths[k]
-        value = jnp.where(best.gap > start.enough, start.enough, differentiable(best, path.at(s)))
-        idle, t = start.enough == -jnp.inf, jnp.asarray(pairs[k][2].t)
-        out.append((jnp.where(idle, bounds[k], value), jnp.where(idle, t, t - (1 - s) * steps[k])))
-        last = updated[k]._replace(time=t, placed=path.end, rates=arriving[k])
-        new.append(_remembered(last, rows[k], idle, end))
-    return out, new
+    nearest = on_second(best, path.at(s))
+    return [idle, bound, s, best.gap, enough, *best.normal, *nearest, *new.numbers()[PLACED:]]
 
 
 def _remembered(m: Memory, row: _Row, idle: Scalar, end: Separation) -> Memory:
     """A memory with the last search, and with what was computed now. idle: nothing was; end: the separation now."""
     start, placed = row.start, row.path.end
     unknown = idle | (end.gap > jnp.minimum(start.exact, end.passed))
-    growing = end.normal @ point(jax.lax.stop_gradient(m.rates), on_second(end, placed))
+    growing = end.normal @ point(m.rates, on_second(end, placed))
     distance, rate = (jnp.where(unknown, jnp.nan, x) for x in (end.gap, growing))
     now = m._replace(distance=distance, rate=rate)
     gap, ahead = (jnp.minimum(x, end.passed) for x in (end.gap, end.ahead))
@@ -138,6 +175,13 @@ class _Row(NamedTuple):
     distance: Scalar
     rate: Scalar
     length: Scalar
+
+
+class _Form(NamedTuple):
+    """Of a shape: its middle, and how far its farthest point is from there, at most [m]."""
+
+    middle: Vector3
+    reach: Scalar
 
 
 class _Bound(NamedTuple):
@@ -174,7 +218,7 @@ class _Line(NamedTuple):
     where: Scalar
 
 
-def _searched(row: _Row, separated: Separated) -> tuple[Separation, Separation, Scalar]:
+def _least(row: _Row, separated: Separated) -> tuple[Separation, Separation, Scalar]:
     """The separation at the end of the path, the least one on it, and its s."""
     start, path = row.start, row.path
     zero = jnp.zeros_like(row.length)
@@ -277,32 +321,31 @@ def _crossing(before: Point, after: Point) -> tuple[Scalar, Scalar]:
     return s, x + falling * (s - a)
 
 
-def _bound(shape: Shape, m: Memory, now: Numbers) -> _Bound:
+def _bound(form: _Form, m: Memory, now: Numbers) -> _Bound:
     """What the last search tells of a placement near its own."""
-    displacement, turning = _change(shape, m.searched, now)
+    displacement, turning = _change(form, m.searched, now)
     moved, planned = displacement.norm(), Vector3(*m.displacement)
     square = planned @ planned
     share = jnp.clip(planned @ displacement / jnp.where(square > 0, square, 1.0), 0.0, 1.0)
     beside = (displacement - planned * share).norm()
     # the least of gaps that change linearly with the displacement is concave
     along = (1 - share) * m.gap + share * m.ahead - beside
-    size = _reach(shape) + _middle(shape).norm() + Vector3(*now[9:]).norm()
+    size = form.reach + form.middle.norm() + Vector3(*now[9:]).norm()
     least = jnp.maximum(along, m.gap - moved)
     return _Bound(least - turning - 32 * jnp.finfo(size.dtype).eps * size, moved + turning, displacement)
 
 
-def _length(shape: Shape, path: Path) -> Scalar:
+def _length(form: _Form, path: Path) -> Scalar:
     """[m] The length of the longest path of a point of a shape at most."""
-    changes = [_change(shape, *ends) for ends in itertools.pairwise(path.corners())]
+    changes = [_change(form, *ends) for ends in itertools.pairwise(path.corners())]
     return 3 * functools.reduce(jnp.maximum, [x.norm() + turning for x, turning in changes])
 
 
-def _change(shape: Shape, before: Numbers, now: Numbers) -> tuple[Vector3, Scalar]:
+def _change(form: _Form, before: Numbers, now: Numbers) -> tuple[Vector3, Scalar]:
     """The displacement [m] of a shape's middle between two placements, and how far other points move at most relative to
     it [m]. That is a convex function of the difference of the matrices, which need not be rotations."""
     turned = sum((x - y) ** 2 for x, y in zip(now[:9], before[:9], strict=True))
-    middle = _middle(shape)
-    return point(now, middle) - point(before, middle), _reach(shape) * jnp.sqrt(turned / 2)
+    return point(now, form.middle) - point(before, form.middle), form.reach * jnp.sqrt(turned / 2)
 
 
 def _middle(shape: Shape) -> Vector3:

@@ -78,9 +78,17 @@ class Path(NamedTuple):
 def since(pair: tuple[str, str, Scene], time: Scalar, placed: Numbers, before: Numbers) -> tuple[Path, Numbers, Scalar]:
     """The path of two bodies from the last `time`, with its placement and rates `placed` and `before`, to the scene's time;
     the rates at its end; and how long it took [s]. If the time is NaN, before the first one, the path is a point."""
-    here, rate, t = placement(*pair), rates(*pair), jnp.asarray(pair[2].t)
+    rate = rates(*pair)
+    path, h = between(time, placed, before, jnp.asarray(pair[2].t), placement(*pair), rate)
+    return path, rate, h
+
+
+def between(
+    time: Scalar, placed: Numbers, before: Numbers, t: Scalar, here: Numbers, rate: Numbers
+) -> tuple[Path, Scalar]:
+    """As `since`, with the placement and the rates at the time t."""
     first = jnp.isnan(time)
     h = jnp.where(first, 0.0, t - jnp.where(first, t, time))
     begin = choose(first, here, placed)
     leaving = choose(first, ZERO, tuple(h * x for x in before))
-    return Path(begin, leaving, here, tuple(h * x for x in rate)), rate, h
+    return Path(begin, leaving, here, tuple(h * x for x in rate)), h
