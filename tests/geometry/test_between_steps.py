@@ -181,7 +181,7 @@ def test_a_ball_that_comes_and_goes_within_a_step():
         time=0.0, placed=placed, searched=placed, rates=(*(0.0,) * 9, -2.4, 0.0, 0.0), gap=1.0, ahead=1.0
     )
     now = Scene(np.eye(3), there, t=1.0, moving=(2.4, 0.0, 0.0))
-    ((value, t),), _ = jax.jit(lambda m: least_distances([(*shapes, now)], [m], [jnp.array(0.5)]))(
-        jnp.array(memory.numbers())
+    ((value, t),), _ = jax.jit(lambda m: least_distances([(*shapes, now)], m, [jnp.array(0.5)]))(
+        jnp.array([memory.numbers()])
     )
     assert float(value) == approx(0.4, abs=1e-9) and float(t) == approx(0.5, abs=1e-6)

@@ -319,7 +319,7 @@ def test_a_bar_that_turns_comes_nearer():
 
     @jax.jit
     def after(memory, R, p, least):
-        ((value, _),), (new,) = least_distances([(*shapes, Scene(R, p))], [memory], [least])
+        ((value, _),), (new,) = least_distances([(*shapes, Scene(R, p))], memory[None], [least])
         found = Memory.of(new)
         return value, found.gap, found.steps
 
@@ -351,7 +351,7 @@ def test_a_nozzle_slides_along_a_wall():
     def tracked(*motion):
         def step(carry, x):
             memory, least = carry
-            ((value, _),), (new,) = least_distances(pairs(*x), [memory], [least])
+            ((value, _),), (new,) = least_distances(pairs(*x), memory[None], [least])
             return (new, jnp.minimum(least, value)), (value, Memory.of(new).steps)
 
         return lax.scan(step, (start, jnp.inf), motion)[1]
@@ -363,3 +363,22 @@ def test_a_nozzle_slides_along_a_wall():
     missed = np.minimum.accumulate(value) - want
     assert missed.min() > -1e-8 and missed.max() < 1e-10, "the fine steps find a little less than there is"
     assert (steps > 0).mean() > 0.3, "often nothing is computed"
+
+
+def test_a_pair_more_adds_hardly_anything_to_the_program():
+    """One program serves all pairs of the same bodies: a study of a hundred clearances is built in seconds."""
+    from jaxmbs.study.outputs.least import Memory, least_distances
+
+    scene, box = Scene(np.eye(3), np.array([3.0, 0.0, 0.0])), Box("b", size=(1.0, 1.0, 1.0))
+    pairs = [(Ball("a", radius=0.1 + 0.01 * k), box, scene) for k in range(12)]
+
+    def equations(jaxpr):
+        inner = [x for e in jaxpr.eqns for x in jax.tree.leaves(e.params, is_leaf=lambda x: hasattr(x, "eqns"))]
+        return len(jaxpr.eqns) + sum(equations(getattr(x, "jaxpr", x)) for x in inner if hasattr(x, "eqns"))
+
+    few, many = (
+        equations(jax.make_jaxpr(lambda m: least_distances(pairs[: len(m)], m, [jnp.array(1.0)] * len(m)))(
+            jnp.array([Memory.none().numbers()] * n)).jaxpr)
+        for n in (2, 12)
+    )  # fmt: skip
+    assert few > 1000 and many - few < 20 * 10, (few, many)

@@ -115,17 +115,17 @@ class Output(Described):
 
     @classmethod
     def measure_all(
-        cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalled: Mapping[int, tuple[Any, Scalar]]
-    ) -> tuple[list[tuple[Scalar, ...]], dict[int, Any]]:
+        cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalling: Mapping[int, Scalar], memory: Any
+    ) -> tuple[list[tuple[Scalar, ...]], Any]:
         """What several outputs of this class measure, each in its scene, as (value, defined) or (value, defined, instant of
-        the value), and new memories. recalled: {place of an output: (what it remembers of earlier times, its extreme so
-        far)}. These outputs may return the extreme since the last time in place of the present value; if this is not beyond
+        the value), and the new memory. recalling: {place of an output: its extreme so far}; memory: what these remember of
+        earlier times. They may return the extreme since the last time in place of the present value; if this is not beyond
         the extreme so far, any bound that is not beyond it either."""
-        return [_measure(output, scene) for output, scene in zip(outputs, scenes, strict=True)], {}
+        return [_measure(output, scene) for output, scene in zip(outputs, scenes, strict=True)], None
 
-    @property
-    def memory(self) -> Any:
-        """What is remembered before the first time, a tree of numbers; None if nothing is."""
+    @classmethod
+    def memory(cls, outputs: Sequence[Output]) -> Any:
+        """What some outputs of this class remember before the first time, a tree of numbers; None if they do not."""
         return None
 
     def start(self) -> tuple[Any, ...]:

@@ -73,32 +73,35 @@ class Clearance(Output):
 
     @classmethod
     def measure_all(
-        cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalled: Mapping[int, tuple[Any, Scalar]]
-    ) -> tuple[list[tuple[Scalar, ...]], dict[int, Any]]:
+        cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalling: Mapping[int, Scalar], memory: Any
+    ) -> tuple[list[tuple[Scalar, ...]], Any]:
         given: list[Any] = list(outputs)
         found: dict[int, tuple[Scalar, ...]] = {}
-        new: dict[int, Any] = {}
+        before: tuple[Any, Any] = memory or ((), None)
+        earlier, apart = iter(before[0]), before[1]
+        new = []
         for k, o in enumerate(given):
-            if o.inside and k in recalled:
-                bodies = o.shape_b.body, o.shape_a.body, scenes[k]
-                found[k], new[k] = since_last(o._gap_at, bodies, recalled[k][0])
+            if o.inside and k in recalling:
+                found[k], now = since_last(o._gap_at, (o.shape_b.body, o.shape_a.body, scenes[k]), next(earlier))
+                new.append(now)
             elif o.inside:
                 found[k] = o.measure(scenes[k])
         pairs = {k: (o.shape_a, o.shape_b, scenes[k]) for k, o in enumerate(given) if not o.inside}
-        always = {k: pair for k, pair in pairs.items() if k not in recalled}
-        some = {k: pair for k, pair in pairs.items() if k in recalled}
+        always = {k: pair for k, pair in pairs.items() if k not in recalling}
+        some = {k: pair for k, pair in pairs.items() if k in recalling}
         if always:
             found |= {k: (x, True) for k, x in zip(always, signed_distances(list(always.values())), strict=True)}
         if some:
-            memories, least = zip(*(recalled[k] for k in some), strict=True)
-            values, kept = least_distances(list(some.values()), memories, least)
+            values, apart = least_distances(list(some.values()), apart, [recalling[k] for k in some])
             found |= {k: (x, True, t) for k, (x, t) in zip(some, values, strict=True)}
-            new |= dict(zip(some, kept, strict=True))
-        return [found[k] for k in range(len(given))], new
+        return [found[k] for k in range(len(given))], (tuple(new), apart)
 
-    @property
-    def memory(self) -> Any:
-        return hollow.Memory.none() if self.inside else np.array(Memory.none().numbers())
+    @classmethod
+    def memory(cls, outputs: Sequence[Output]) -> Any:
+        given: list[Any] = list(outputs)
+        hollows = tuple(hollow.Memory.none() for o in given if o.inside)
+        apart = [Memory.none().numbers() for o in given if not o.inside]
+        return hollows, np.array(apart) if apart else None
 
     def _gap_at(self, placed: Numbers) -> hollow.Gap:
         """Inside, with the first shape's body so placed in axes of the second one's."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Measured = tuple[Any, ...]  # the value in SI, whether it is defined, and the instant if it is not the present one
 TIME = "t"  # the time, in a condition
 EVENT_COUNTS, EVENT_TIMES = "event_counts", "event_times"  # per sample: how often each event happened, and when first
-MEMORY = "memory"  # in the carry: what outputs remember of earlier times, by name
+MEMORY = "memory"  # in the carry: what outputs remember of earlier times, by their class
 BODIES = (Kind.BODY, Kind.BODY_OR_WORLD)
 AT_START = "at_start"  # per sample: which outputs stayed at their first value
 
@@ -161,7 +161,9 @@ def _start(outputs: Mapping[str, Output], dtype: Any) -> dict[str, Any]:
     folds: dict[str, Any] = {
         name: tuple(jnp.asarray(x, dtype) for x in output.start()) for name, output in outputs.items()
     }
-    memory = {name: jax.tree.map(lambda x: jnp.asarray(x, dtype), outputs[name].memory) for name in _takers(outputs)}
+    takers = _takers(outputs)
+    kinds = {kind: [outputs[n] for n in names if n in takers] for kind, names in _by_kind(outputs).items()}
+    memory = {k.__name__: jax.tree.map(lambda x: jnp.asarray(x, dtype), k.memory(x)) for k, x in kinds.items() if x}
     return folds | ({MEMORY: memory} if memory else {})
 
 
@@ -172,7 +174,7 @@ def _takers(outputs: Mapping[str, Output]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, o in outputs.items():
         for of in o.of if isinstance(o, Combined) else (name,):
-            if of in first and outputs[of].memory is not None and _of_least(o):
+            if of in first and type(outputs[of]).memory([]) is not None and _of_least(o):
                 found.setdefault(first[of], []).append(name)
     return found
 
@@ -181,6 +183,14 @@ def _firsts(outputs: Mapping[str, Output]) -> dict[str, str]:
     """For each output that is not made of others, the first one with the same history."""
     by_history: dict[Output, str] = {}
     return {n: by_history.setdefault(_history(o), n) for n, o in outputs.items() if not isinstance(o, Combined)}
+
+
+def _by_kind(outputs: Mapping[str, Output]) -> dict[type[Output], list[str]]:
+    """The first output with each history, by class."""
+    found: dict[type[Output], list[str]] = {}
+    for name in dict.fromkeys(_firsts(outputs).values()):
+        found.setdefault(type(outputs[name]), []).append(name)
+    return found
 
 
 def _at_present(outputs: Mapping[str, Output], takers: Mapping[str, list[str]]) -> set[str]:
@@ -243,12 +253,9 @@ def _measured(
     takers, memory = _takers(outputs) if MEMORY in carry else {}, dict(carry.get(MEMORY, {}))
     asked, first = _at_present(outputs, takers), _firsts(outputs)
     wanted = {first[name] for name in asked if name in first}
-    by_kind: dict[type[Output], list[str]] = {}
-    for name in dict.fromkeys(first.values()):
-        by_kind.setdefault(type(outputs[name]), []).append(name)
     present: dict[str, Measured] = {}  # by the first output with the history
     since: dict[str, Measured] = {}
-    for kind, names in by_kind.items():
+    for kind, names in _by_kind(outputs).items():
         now = [name for name in names if name in wanted]
         some = [name for name in names if name in takers]
         group = [_history(outputs[name]) for name in (*now, *some)]
@@ -256,9 +263,10 @@ def _measured(
             values: Any = [output.of_state(state, model, mode) for output in group]  # type: ignore[attr-defined]
         else:
             most = (functools.reduce(jnp.maximum, [carry[x][0] for x in takers[name]]) for name in some)
-            recalled = {len(now) + k: (memory[name], x) for k, (name, x) in enumerate(zip(some, most, strict=True))}
-            values, new = kind.measure_all(group, [seen(output) for output in group], recalled)
-            memory |= {some[k - len(now)]: x for k, x in new.items()}
+            recalling = dict(enumerate(most, len(now)))
+            key = kind.__name__
+            values, new = kind.measure_all(group, [seen(o) for o in group], recalling, memory.get(key))
+            memory |= {key: new} if some else {}
         values = [tuple(map(bare, value)) for value in values]
         present |= dict(zip(now, values, strict=False))
         since |= dict(zip(some, values[len(now) :], strict=True))

@@ -17,6 +17,7 @@ from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
 Z = Vector3(0, 0, 0)
+KIND = jax.tree.structure(Separation(0, Z, Z, Z, 0, 0, 0, 0))
 Pair = tuple[Shape, Shape, Scene]
 Separated = Callable[[Numbers, Before], Separation]  # of a pair with the second body placed so
 
@@ -27,27 +28,29 @@ def signed_distances(pairs: Sequence[Pair]) -> list[Scalar]:
     One program serves all pairs. The derivative is that of the distance of the nearest points, which are fixed to the
     bodies, along the line between them; where there are several nearest points, of one pair of them.
     """
-    placements = placements_of(pairs, placement)
-    found = separations(pairs, placements)
-    return [differentiable(*x) for x in zip(found, placements, strict=True)]
+    placements = of_bodies(pairs, placement)
+    return list(each(differentiable, over_pairs(pairs, placements, _found), placements))
 
 
-def placements_of(pairs: Sequence[Pair], fn: Callable[..., Numbers]) -> list[Numbers]:
-    """fn(body a, body b, scene) of each pair, computed once for pairs of the same bodies in the same scene."""
+def of_bodies(pairs: Sequence[Pair], fn: Callable[..., Numbers]) -> jax.Array:
+    """fn(body a, body b, scene) of each pair, (pairs, numbers), computed once for pairs of the same bodies in the same
+    scene."""
     keys = [(a.body, b.body, id(scene)) for a, b, scene in pairs]
-    found = {key: fn(*key[:2], pair[2]) for key, pair in dict(zip(keys, pairs, strict=True)).items()}
-    return [found[key] for key in keys]
+    scenes = {key: pair[2] for key, pair in zip(keys, pairs, strict=True)}
+    found = jnp.stack([jnp.stack(fn(*key[:2], scene)) for key, scene in scenes.items()])
+    if len(found) == 1:
+        return jnp.broadcast_to(found, (len(pairs), found.shape[1]))
+    return found[np.array([list(scenes).index(key) for key in keys])]
 
 
 def separations(pairs: Sequence[Pair], placements: Sequence[Numbers]) -> list[Separation]:
     """The separation of each pair, with the second body so placed in axes of the first."""
+    rows = over_pairs(pairs, jnp.stack([jnp.stack(x) for x in placements]), _found)
+    return [jax.tree.unflatten(KIND, list(row)) for row in rows]
 
-    def found(placed: Sequence[Scalar], separated: Separated) -> list[Scalar]:
-        return jax.tree.leaves(separated(tuple(placed), Before()))
 
-    kind = jax.tree.structure(Separation(0, Z, Z, Z, 0, 0, 0, 0))
-    rows = over_pairs(pairs, jnp.stack([jnp.stack(x) for x in placements]), found)
-    return [jax.tree.unflatten(kind, list(row)) for row in rows]
+def _found(placed: Sequence[Scalar], separated: Separated) -> list[Scalar]:
+    return jax.tree.leaves(separated(tuple(placed), Before()))
 
 
 def over_pairs(
@@ -83,7 +86,8 @@ def on_second(s: Separation, placed: Numbers) -> Vector3:
     return Matrix3(*placed[:9]).T @ (s.point_b - Vector3(*placed[9:]))
 
 
-def differentiable(s: Separation, placed: Numbers) -> Scalar:
-    """The distance as a function of the placement."""
+def differentiable(numbers: jax.Array, placement: jax.Array) -> Scalar:
+    """The distance as a function of the placement, from the numbers of the separation."""
+    s, placed = jax.tree.unflatten(KIND, list(numbers)), tuple(placement)
     moved = s.normal @ (point(placed, on_second(s, jax.lax.stop_gradient(placed))) - s.point_a)
     return s.gap + (moved - jax.lax.stop_gradient(moved))

@@ -15,7 +15,7 @@ from jaxmbs.geometry import Before, Separation
 from jaxmbs.geometry.tables import choose
 from jaxmbs.simulate.locating import chosen
 from jaxmbs.spatial import Vector3
-from jaxmbs.study.outputs.gap import Pair, Separated, each, on_second, over_pairs, placements_of
+from jaxmbs.study.outputs.gap import Pair, Separated, each, of_bodies, on_second, over_pairs
 from jaxmbs.study.outputs.path import ZERO, Numbers, Path, between, placement, point, rates
 from jaxmbs.study.outputs.shapes import Shape
 
@@ -80,11 +80,11 @@ class Memory(NamedTuple):
 
 
 def least_distances(
-    pairs: Sequence[Pair], memories: Sequence[jax.Array], least: Sequence[Scalar]
-) -> tuple[list[tuple[Scalar, Scalar]], list[jax.Array]]:
-    """(for each pair its least distance since the last time, with the instant [s]; the numbers of the new memories). A
-    distance that cannot be less than `least`, that of all times before, may be replaced by a lower bound, which is not less
-    than `least` either. All pairs are of one time.
+    pairs: Sequence[Pair], memory: jax.Array, least: Sequence[Scalar]
+) -> tuple[list[tuple[Scalar, Scalar]], jax.Array]:
+    """(for each pair its least distance since the last time, with the instant [s]; the new memory). memory: the numbers of
+    the memories, (pairs, numbers). A distance that cannot be less than `least`, that of all times before, may be replaced by
+    a lower bound, which is not less than `least` either. All pairs are of one time.
 
     The planes between two pieces, fixed to the first body, still separate them when the second body has moved, with a gap
     that has changed by no more than the motion across the planes. As long as no gap can thus have become less than the
@@ -95,8 +95,8 @@ def least_distances(
     gaps. Where that and the length of the motion do not prove that the distance was no less than at the two times, some
     instants between are looked at; the one at which it is least is then found beside the best of all these.
     """
-    memory, t = jnp.stack(memories), jnp.asarray(pairs[0][2].t)
-    here, rate = (jnp.stack([jnp.stack(x) for x in placements_of(pairs, fn)]) for fn in (placement, rates))
+    t = jnp.asarray(pairs[0][2].t)
+    here, rate = (of_bodies(pairs, fn) for fn in (placement, rates))
     now = jnp.broadcast_to(t.astype(memory.dtype), (len(pairs), 1))
     motion = jnp.concatenate([memory[:, :PLACED], now, here, rate], axis=1)
     forms = jnp.asarray(np.array([[*_middle(b), _reach(b)] for _, b, _ in pairs]), memory.dtype)
@@ -104,7 +104,7 @@ def least_distances(
     found = over_pairs(pairs, rows, _searched)
     values = each(_value, motion, found[:, :VALUE])
     new = jnp.concatenate([now, here, rate, found[:, VALUE:]], axis=1)
-    return [(x[0], x[1]) for x in values], list(new)
+    return [(values[k, 0], values[k, 1]) for k in range(len(pairs))], new
 
 
 def _motion(x: Sequence[Scalar]) -> tuple[Path, Scalar]:
