@@ -99,7 +99,7 @@ def _one(
     made = "".join(f" {x.said()}." for x in each if isinstance(x, Mesh))
     what = f"{name.replace('_', ' ')} in sample {sample} at t = {t:.5g} s"
     whole = f"{least / unit.factor:.4g} {unit.name}"
-    rest = f"This is the least of the times that are drawn; of the whole motion, it is {whole}."
+    rest = f"This is the least gap at the times that are drawn; that of the whole motion is {whole}."
     gap = np.stack([_moved(place, x) for place, x in zip(places, points, strict=True)])
     sides = 240 if output.inside else 48  # a gap between walls is narrow
     bodies = [

@@ -260,9 +260,9 @@ def _worst(study: Study, store: Store, summary: Summary) -> str:
             [f"{sample}", escape(text), value, inputs, f"<code>{escape(page_inputs.again(store, sample))}</code>"]
         )
     note = (
-        "The samples that are farthest beyond a criterion, or nearest to it, measured by the spread of its output; of each, "
-        "this criterion. Inputs: the five draws that are farthest from their medians, in standard deviations (of a "
-        "lognormal draw, of its logarithm)."
+        "The samples that violate a criterion most, or come nearest to it, relative to the spread of its output; each is "
+        "listed once, with this criterion. Inputs: the five draws that are farthest from their medians, in standard "
+        "deviations (of a lognormal draw, of its logarithm)."
     )
     rows_said = table(["sample", "criterion", "its output", "inputs", "repeat it with"], rows)
     return f"<h2>The ten worst samples</h2><p class=note>{note}</p>{panel(rows_said, 'long')}"
@@ -283,10 +283,12 @@ def _drivers(study: Study, draws: dict[str, np.ndarray], summary: Summary, found
         if f is None:
             continue
         if f.found:
-            first = f.found[0]
+            first, explained = f.found[0], 1 - f.rest
+            what = name.replace("_", " ")
+            reduced = 1 - np.sqrt(max(1 - first.share, 0.0))
             less.append(
-                f"If {first.name} did not scatter, the standard deviation of {name.replace('_', ' ')} would be "
-                f"{1 - np.sqrt(max(1 - first.share, 0.0)):.1%} less, on average."
+                f"The draws shown explain {explained:.0%} of the variance of {what}. If {first.name} did not scatter, the "
+                f"standard deviation of {what} would be {reduced:.1%} less, on average."
             )
             panels.append(picture(plots.bars([(d.name, d.share, d.low, d.high) for d in f.found], name, f.rest)))
             panels.append(picture(_scatter(study, draws, summary, name, f.found[0].name)))
@@ -297,8 +299,9 @@ def _drivers(study: Study, draws: dict[str, np.ndarray], summary: Summary, found
     limits = ", ".join(f"{escape(n.replace('_', ' '))} {f.noise:.1%}" for n, f in found.items() if f)
     note = (
         "Share of the variance that a draw explains by itself (first-order Sobol index, estimated from the samples), with "
-        f"{CONFIDENCE:.0%} interval; only draws whose share is above the largest that as many unrelated draws would "
-        f"reach by chance ({limits}). The rest is noise, small shares and interactions of draws."
+        f"{CONFIDENCE:.0%} interval; only draws whose share is above the largest that as many draws without effect "
+        f"would reach by chance ({limits}). The rest is not explained by any single one of these: interactions, "
+        "small shares, and the error of the estimates."
     )
     notes = "".join(f"<p class=note>{escape(line)}</p>" for line in (note, *less))
     return f"<h2>What drives the outcome</h2>{notes}<div class=grid>{''.join(panels)}</div>"

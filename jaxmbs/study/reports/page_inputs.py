@@ -126,11 +126,13 @@ def credibility(study: Study, store: Store, summary: Summary, found: dict[str, D
     driven = [name for name, f in found.items() if f and f.found]
     shown = {
         "verification": f"largest error of the energy balance {summary.energy_said}; {failed:,} of {summary.done:,} samples "
-        f"failed; those count whose steps are too coarse for their energy. {_steps(store, summary)}",
-        "input_pedigree": f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the "
-        "file",
-        "uncertainty": f"{widest}What is not dispersed is assumed to be certain",
-        "robustness": f"drivers found for {len(driven)} of {len(found)} outputs with criteria" if found else "",
+        f"failed, which includes those whose energy shows that their steps are too coarse. {_steps(store, summary)}",
+        "input_pedigree": f"{sources} of {len(study.dispersions.items)} dispersions have a comment in the file, which "
+        "may name its source",
+        "uncertainty": f"{widest}What is not dispersed is taken as exactly known",
+        "robustness": f"for {len(driven)} of {len(found)} outputs with criteria, some draw stands above chance"
+        if found
+        else "",
     }
     missing = "<i>nothing; to state it, write {} in [evidence]</i>"
     rows = [
@@ -146,7 +148,7 @@ def _steps(store: Store, summary: Summary) -> str:
     found = kept(store)
     if found is None:
         again = command("check-steps", store.folder, record=store.provenance)
-        return f"The error of the steps was not measured: <code>{escape(again)}</code>"
+        return f"The error of the steps was not measured; to measure it: <code>{escape(again)}</code>"
     worst = ", ".join(
         f"{escape(r['output'].replace('_', ' '))} {r['error']:.2g} {escape(r['unit'])}".rstrip()
         for r in found["outputs"]

@@ -72,8 +72,8 @@ def notes(study: Study, summary: Summary) -> list[str]:
     found = []
     if any(v.limits for v in summary.verdicts):
         found.append(
-            f"tolerance limit: with {TOLERANCE_CONFIDENCE:.0%} confidence the stated share of all samples lies within "
-            "it"
+            f"tolerance limit: with {TOLERANCE_CONFIDENCE:.0%} confidence, at least the stated share of all samples "
+            "that could be drawn, not only of these, lies on its good side"
         )
     for v in summary.verdicts:
         if v.share == 1 or v.shown or not v.passed or v.probability <= v.share:
