@@ -41,7 +41,6 @@ TABLES = {  # with the files whose changes may change the table
     ),
     "benchmarks/results/clearances.json": (
         "benchmarks/clearances.py",
-        "examples/stage_separation.toml",
         "jaxmbs/geometry/*.py",
         "jaxmbs/study/outputs/*.py",
         *STEPS,
