@@ -21,8 +21,8 @@ from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
 Point = tuple[Scalar, ...]  # of a path: its s, the distance [m], and its derivative with respect to s [m]
-GROWTH = 1.5  # rows of a batch search together, each time after this many times as many steps as until the last time
-AHEAD = 1.5  # a search looks so much farther ahead than the motion would go at its present speed
+GROWTH = 1.5  # rows of a batch search together: each time after this many times as many steps as the last time
+AHEAD = 1.5  # a search looks this many times as far ahead as the motion would go at its present speed
 LONGER = 3.0  # one that was needed earlier looks ahead this many times as far as the last one reached, at most
 MARGIN = 0.1  # share of the expected motion by which the gaps should exceed the least distance
 INSTANTS = 8  # of a step that are looked at, where the distance may have been much less than the least one
@@ -30,11 +30,9 @@ WIDE = 0.05  # that is by more than this share of the motion in the step
 SEARCHES = 12 + INSTANTS  # of one step at most
 SMALL = 0.6  # the least distance is found to within this power of the rounding error times the motion in a step
 UNKNOWN = -1e30  # [m]
-MEMORY, PLACED, VALUE = (
-    48,
-    25,
-    11,
-)  # numbers of a memory, those of its time and placement, and those that `_value` needs
+MEMORY = 48  # numbers of a memory
+PLACED = 25  # the first of them: the time, the placement and its rates
+VALUE = 11  # numbers that `_value` needs
 
 
 class Memory(NamedTuple):
