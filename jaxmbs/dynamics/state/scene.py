@@ -245,10 +245,10 @@ class TreeScene:
         numbers = tree.values.of(name, element.numbers)
         if tree.dtype is not None:
             state = (jnp.asarray(self.t, tree.dtype), tree.vector(self.q), tree.vector(self.v))
-            return element.values(where, sides, numbers, tree.dtype, tree.model, *state)
+            return element.external_values(where, sides, numbers, tree.dtype, tree.model, *state)
         q, v = np.asarray(self.q, float), np.asarray(self.v, float)
         with jax.enable_x64(True):
-            found = element.values(where, sides, numbers, float, tree.model, self.t, q, v)
+            found = element.external_values(where, sides, numbers, float, tree.model, self.t, q, v)
         return tuple(map(float, found))
 
 

@@ -147,7 +147,7 @@ class Force(Element):
         gravity. A body in free fall does not feel it, and accelerometers do not show it."""
         return None
 
-    def values(
+    def external_values(
         self, where: str, sides: Sequence[Scalar], numbers: Numbers, dtype: Any, *state: Any
     ) -> tuple[Scalar, ...]:
         """`Scene.external` of an element `on_whole_state`, at a state (model, t, q, v), of this dtype; numbers: those of the

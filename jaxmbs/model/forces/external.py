@@ -67,7 +67,7 @@ class External(Force, WithParameters):
     def cornered(self) -> bool:
         return bool(self.surfaces)
 
-    def values(
+    def external_values(
         self, where: str, sides: Sequence[Scalar], numbers: Numbers, dtype: Any, *state: Any
     ) -> tuple[Scalar, ...]:
         """The values of fn and of the surfaces."""
