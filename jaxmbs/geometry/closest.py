@@ -1,9 +1,10 @@
 """The widest gap between two convex pieces, with the planes that prove it.
 
-The method is that of Gilbert, Johnson and Keerthi. It finds the point closest to the origin of a simplex in the difference
-of the pieces, and adds the point of the difference that is farthest from there towards the origin, until this brings it no
-closer. Each direction on the way gives two parallel planes with the pieces on their outer sides. The gap between them is
-never more than the distance, and the widest gap is the result, however the iteration ends.
+The method is that of Gilbert, Johnson and Keerthi. It keeps a simplex in the difference of the pieces, finds the point of
+the simplex that is closest to the origin, and adds the point of the difference that is farthest in the direction from there
+to the origin, until this brings the simplex no closer. Each of these directions gives two parallel planes with the pieces
+on their outer sides. The gap between them is never more than the distance, and the widest gap is the result, however the
+iteration ends.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from jaxmbs.spatial.scalar import minimum
 
 Scalar = Any
 ITERATIONS = 40  # polyhedra need about ten; round pieces converge linearly
-LOOSE = 0.2  # share of what a gap exceeds `exact` by, up to which it may be found too small
+LOOSE = 0.2  # of a gap's excess over `exact`: by up to this share of it, the gap may be found too small
 SUBSETS = tuple(s for n in range(4) for s in itertools.combinations(range(3), n))
 
 
@@ -49,8 +50,9 @@ class _Search(NamedTuple):
 
 class _Passes(NamedTuple):
     """Searches for the widest gap of two pieces: the first finds their distance. If they overlap, each further one displaces
-    them along m by `shift`, until they are apart. number: of the next one; trial: from which of two directions they began;
-    before: the gap in the direction m; then the widest gap so far, its direction, and the points that belong to it."""
+    them along m by `shift`, until they are apart. going: whether there is a next one; number: its number; trial: from which
+    of two directions they began; before: the gap in the direction m; middle: that in the direction between the pieces'
+    middles; then the widest gap so far, its direction, a point of the first piece, and the vector v to one of the second."""
 
     going: Any
     number: Any
@@ -70,8 +72,9 @@ def widest_gap(
     needed: Any, limits: Limits,
 ) -> tuple[Scalar, Vector3, Vector3, Vector3]:  # fmt: skip
     """The widest gap of two pieces, without their thickness, its direction, a point of the first, and the vector from it to
-    that of the second. starts: the first direction, not necessarily of length one, and that from the middle of the first to
-    that of the second; most: the size of both; limits: of the search for their distance.
+    a point of the second. starts: the first direction of the search, and that from the middle of the first piece to the
+    middle of the second, of any lengths; most: the size of both together; needed: whether to search at all; limits: of the
+    search for their distance.
 
     Where they overlap, the gap is negative: the depth in the best of some directions. The search begins with the best of
     the faces' normals. The pieces are displaced along it until they are apart; the direction between their closest points
@@ -88,7 +91,7 @@ def widest_gap(
         return n @ (rotation @ u.farthest(j, -(rotation.T @ n)) + position - u.farthest(i, n))
 
     def face(x: Any) -> Any:
-        """The widest gap in the directions of the first faces, and in that of the middles, which is the last one."""
+        """The widest gap so far after one more direction: those of the faces' normals, and last that between the middles."""
         _, k, best, _, *n = x
         of_faces = choose(k < of_a, u.normal(face_a + k), rotation @ -u.normal(face_b + k - of_a))
         m = Vector3(*choose(k < faces, of_faces, middle))

@@ -28,7 +28,7 @@ VERSION = 2  # of what is computed here; pieces that another version has stored 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
     """Convex pieces that contain a mesh: the hulls of `points`, each thickened by one of `margins`. error: the surface of
-    their union is nowhere farther from the mesh. All in the unit of the mesh."""
+    their union is nowhere farther from the mesh than this. All in the unit of the mesh."""
 
     points: tuple[np.ndarray, ...]
     margins: np.ndarray
@@ -50,7 +50,7 @@ class Decomposition:
 
     @classmethod
     def of_bytes(cls, content: bytes) -> Decomposition | None:
-        """None if it is not such a file, or one of another version."""
+        """The pieces in a file that `to_bytes` wrote; None if it is not such a file, or one of another version."""
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as f:
                 if int(f["version"]) != VERSION:
@@ -103,7 +103,7 @@ def decompose(mesh: Triangles, error: float) -> Decomposition:
 
 
 def _of_hull(cell: Cell, rounding: float, error: float) -> Decomposition:
-    """The single piece of a convex mesh. Of one with many corners, such as a dome, a part of them is enough."""
+    """The single piece of a convex mesh. If the mesh has many corners, as a dome has, some of them are enough."""
     if len(cell.points) <= MANY:
         return Decomposition((cell.points,), np.array([cell.reach(rounding)]), cell.reach(rounding))
     points, more = _fewer(cell.points, error / 2)
@@ -144,8 +144,8 @@ def read(content: bytes, name: str) -> Triangles:
 
 
 def cut(mesh: Triangles, scale: float, error: float | None, path: Path | None) -> tuple[Decomposition, str]:
-    """`kept`, beside the file of the mesh, or for arrays in the user's folder of compiled programs. scale [m]: the unit of
-    the mesh; error [m]: a hundredth of the size of the mesh if there is none."""
+    """`kept` in the folder of the mesh's file or, for arrays (path is None), in the folder "pieces" beside the user's
+    compiled programs. scale [m]: the unit of the mesh; error [m]: None for a hundredth of the size of the mesh."""
     allowed = mesh.size / 100 if error is None else error / scale
     if path is not None:
         return kept(mesh, allowed, path.parent, path.stem)

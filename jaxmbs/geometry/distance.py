@@ -1,7 +1,7 @@
 """Distance of two bodies that are unions of convex pieces.
 
-Groups of pieces whose boxes are farther apart than the least gap found so far are passed over. Everything is written in
-single numbers, so that a batch of positions is one loop of machine code that stops when no row needs another iteration.
+Groups of pieces whose boxes are farther apart than the least gap found so far are passed over. Everything is computed in
+scalars, so that a batch of positions is one loop of machine code that stops when no row needs another iteration.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Separation(NamedTuple):
 class Before(NamedTuple):
     """What a search begins with.
 
-    A gap of less than `exact` [m] is computed as well as it can be. For a wider one, the result is a lower bound that
-    exceeds `exact`, too; pieces that are proven to be more than `enough` [m] apart, which is not less than `exact`, also
-    after a displacement [m] of the second body, are passed over. If `enough` is minus infinity, nothing is computed.
-    piece_b: the piece of the second body that is probably the nearest.
+    A gap of less than `exact` [m] is computed as well as it can be. For a wider one, the result is a lower bound, which
+    exceeds `exact` as well. Pieces are passed over if they are proven to be more than `enough` [m] apart, both now and after
+    a displacement [m] of the second body. If `enough` is minus infinity, nothing is computed. piece_b: the piece of the
+    second body that is probably the nearest.
     """
 
     exact: Scalar = np.inf

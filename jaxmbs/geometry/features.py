@@ -1,7 +1,8 @@
-"""What of a union of pieces touches another one: its corners, edges and round parts, and its surfaces as rows of numbers.
+"""The features by which a union of pieces touches another one: its corners, edges and round parts, and its surface.
 
-A row describes the depth of a point x in a part of a surface as one formula, see `FIELDS`. A plane, the side of a cylinder
-or a cone, a ball, a capsule, an edge and a rim all have it, so that machine code reads them from one table.
+The surface is described by rows of numbers. Each row gives the depth of a point x below a part of the surface by the same
+formula, see `FIELDS`, whether that part is a plane, the side of a cylinder or a cone, a ball, a capsule, an edge or a rim.
+Machine code therefore reads them all from one table.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Features:
 
     @classmethod
     def of(cls, pieces: Sequence[Piece], spacing: float | None = None) -> Features:
-        """spacing: edges that are longer are divided. Raises ModelError for a piece without volume or too many points."""
+        """The features of pieces. spacing [m]: edges that are longer are divided; None: no edge is. Raises ModelError for a
+        piece without volume, and for too many points."""
         parts = sorted((_part(x) for x in pieces), key=lambda x: x.kind)
         for x, y in itertools.permutations(parts, 2):
             x.hide(y)
@@ -103,7 +105,7 @@ class _Part:
         return np.min([depth_in(row, x) for row in self.faces], axis=0)
 
     def hide(self, other: _Part) -> None:
-        """Mark the faces that lie in another piece, which begins or goes on beyond them."""
+        """Mark the faces that lie in or on another piece that extends beyond them."""
         for row, sample in zip(self.faces, self.samples, strict=True):
             if len(sample):
                 size = float(np.ptp(sample, axis=0).max())
@@ -115,15 +117,15 @@ class _Part:
         self.points.append(np.array([*x, self.thick, float(self.kind)]))
 
     def convex_corner(self, point: np.ndarray, others: Sequence[_Part], size: float) -> bool:
-        """Whether a corner is one of the union: it is in no other piece, nor does one go on where one of its edges ends."""
+        """Whether a corner is one of the union: no other piece contains it, or continues one of its edges beyond it."""
         x = point[:3]
         ends = [(e[:3], e[3:6]) for e in self.edges]
         along = [(x - b) / np.linalg.norm(x - b) for a, b in (*ends, *((b, a) for a, b in ends)) if (a == x).all()]
         return bool(self.kind) or not _goes_on(x, along, others, size)
 
     def convex_edge(self, k: int, others: Sequence[_Part], size: float) -> bool:
-        """Whether an edge is one of the union: its middle is in no other piece, nor does one go on where one of its faces
-        ends."""
+        """Whether an edge is one of the union: no other piece contains its middle, or continues one of its two faces beyond
+        it."""
         if self.kind:
             return True
         across = [b - a * (a @ b) for n, m in self.beside[k : k + 1] for a, b in ((n, m), (m, n))]
@@ -244,7 +246,7 @@ def _goes_on(x: np.ndarray, along: Sequence[np.ndarray], others: Sequence[_Part]
 
 
 def _joined(edges: Sequence[np.ndarray], size: float) -> list[np.ndarray]:
-    """Each edge once; those of sharp pieces that go on in one another as one."""
+    """Each edge once; edges of sharp pieces that overlap or meet on one line are joined into one."""
     lines: dict[tuple[float, ...], list[tuple[float, float]]] = {}
     numbers = {}
     for e in edges:
@@ -277,7 +279,7 @@ def _divided(edge: np.ndarray, spacing: float) -> list[np.ndarray]:
 
 
 def _once(found: Sequence[np.ndarray], size: float, width: int) -> np.ndarray:
-    """Those that pieces have in common only once."""
+    """The rows as an array (n, width), each only once, even if several pieces have it."""
     if not found:
         return np.empty((0, width))
     rows = np.array(found)

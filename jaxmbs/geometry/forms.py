@@ -16,8 +16,9 @@ def flat_panels(
 ) -> tuple[Piece, ...]:  # fmt: skip
     """Flat panels that contain a curved one and are nowhere farther from it than `error` [m].
 
-    base: centre of its base; axis, middle: unit vectors along the axis, and across it to the middle of the panel; ends:
-    inner radius at the base and at the end, which is the same if there is none; angle: about the axis [rad].
+    base: centre of its base [m]; axis, middle: unit vectors along the axis, and across it to the middle of the panel; ends:
+    inner radii at the base and at the end [m], the same at both if the second is None; length: along the axis [m];
+    thickness: outwards from the inner radius [m]; angle: about the axis [rad].
     """
     w = np.cross(axis, middle)
     profile = ((0.0, ends[0]), (length, ends[0] if ends[1] is None else ends[1]))

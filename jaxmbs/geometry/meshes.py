@@ -24,8 +24,8 @@ class Triangles:
 
     @classmethod
     def read(cls, content: bytes, name: str) -> Triangles:
-        """The triangles of a file, in the unit of the file; name: the file's, whose ending says what it is. Raises
-        ModelError."""
+        """The triangles of a file with this content, in the unit of the file; name: of the file, with the ending that tells
+        its format. Raises ModelError."""
         try:
             import trimesh
         except ModuleNotFoundError as error:
@@ -153,7 +153,7 @@ class Triangles:
             1
         ]
         beyond = (self.corners * cell.normals[plane][:, None]).sum(2) - cell.heights[plane][:, None]
-        off = np.flatnonzero((np.abs(beyond) > rounding).any(1))  # of narrow triangles, the normals are not so near
+        off = np.flatnonzero((np.abs(beyond) > rounding).any(1))  # normals of narrow triangles are inexact: try all
         return all(
             (np.abs(self.corners[k] @ cell.normals.T - cell.heights) <= rounding).all(1).any(-1).all()
             for k in _blocks(off, len(cell.normals))
@@ -198,7 +198,7 @@ class Cell:
         return cls(corners, hull.volume, normals, (corners @ normals.T).max(0), corners[triangles.reshape(-1, 3)])
 
     def reach(self, margin: float) -> float:
-        """How far the body between its planes, each moved outwards by `margin`, reaches beyond it, at most."""
+        """An upper bound on how far the body between its planes, each moved outwards by `margin`, reaches beyond it."""
         from scipy.spatial import HalfspaceIntersection
 
         inside = np.concatenate([self.normals, -(self.heights + margin)[:, None]], 1)
@@ -271,11 +271,11 @@ def _halves(polygon: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def excess(mesh: Triangles, cells: list[Cell], margin: float, resolution: float) -> float:
     """An upper bound on how far the surface of the union of the cells is from the mesh. It exceeds the true value by at most
-    `resolution` or 5 %, if the triangles near a point are among those that are compared. Gaps between cells of up to
-    `margin` are no surface.
+    `resolution` or 5 %, if the nearest triangle of the mesh is always among those that are compared. A gap between cells
+    that is no wider than `margin` is not part of the surface.
 
-    Triangles of the cells are divided until this holds for each: the distance from one triangle of the mesh is a convex
-    function, so that the largest in a triangle is at one of its corners. What is within another cell is not on the
+    Triangles of the cells are divided until the bound on each is as close as this. The distance from one triangle of the
+    mesh is a convex function, so that on a triangle it is largest at a corner. What is within another cell is not on the
     surface.
     """
     nearest = _Nearest(mesh, resolution)
@@ -351,7 +351,8 @@ def _from_segment(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def from_hull(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Upper bounds on the distances of points from the hull of corners: from the nearest of their convex combinations."""
+    """Upper bounds on the distances of points from the hull of corners: those from the nearest convex combinations of the
+    corners."""
     from scipy.optimize import nnls
 
     scale = 1e3 * max(float(np.ptp(corners, axis=0).max()), 1e-300)  # of the equation that the weights sum to 1

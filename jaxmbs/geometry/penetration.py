@@ -1,8 +1,8 @@
 """How deep points and edges of two unions of pieces are in each other.
 
-What is deepest, and in which part of the surface, is found without derivatives; the depth of this part is then a formula of
-the placement, so that its derivatives are exact. Everything is written in single numbers, and the points and edges of both
-unions are the iterations of one loop.
+A search without derivatives finds the deepest place, and the part of the surface from which its depth counts. The depth
+below this part is then a formula of the placement, so that its derivatives are exact. Everything is computed in scalars, and
+one loop goes through the points and edges of both unions.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Touch(NamedTuple):
 class Surfaces:
     """The surfaces of two unions, in tables from which machine code reads, and their features.
 
-    Balls and capsules are met by looking at their middles in the other union. Therefore points and edges are deep in sharp
-    pieces alone; middles of capsules also in capsules, those of balls in capsules, too, and of two balls that of the first
-    union in the other one.
+    A ball or a capsule is looked for in the other union by its middle: a point or a segment. Corners and edges of sharp
+    pieces are therefore looked for only in the sharp pieces of the other union, middles of capsules also in its capsules,
+    and middles of balls in its capsules and balls as well; of two balls, only the one of the first union is looked for.
     """
 
     def __init__(self, a: Features, b: Features, dtype: Any):
@@ -67,8 +67,8 @@ class Surfaces:
         self.hidden = bool(faces[:, WITHIN].any())
 
     def _listed(self, x: Features, met: tuple[int, int, int], second: int) -> list[tuple[float, ...]]:
-        """(point, vector to the other end, radius, kind, whether it is an edge, and of the second union). met: of the other
-        union, the number of pieces in which a feature of each kind may be deep."""
+        """Rows of a point, the vector to the other end, the radius, the kind, whether it is an edge, and whether it is of
+        the second union. met: for each kind of feature, the number of pieces of the other one in which it may be deep."""
         zero = np.zeros((len(x.points), 3))
         points = np.concatenate([x.points[:, :3], zero, x.points[:, 3:], zero[:, :1]], axis=1)
         edges = np.concatenate(
@@ -105,7 +105,7 @@ class Surfaces:
         return self.depth_and_outward(row, x)[0]
 
     def depth_and_outward(self, row: Any, x: Vector3) -> tuple[Scalar, Vector3]:
-        """The same, and minus its gradient."""
+        """The depth of a point by a row, and minus its gradient."""
         e, d = self.vector(row, "axis"), x - self.vector(row, "center")
         if self.flat:
             return -(e @ d), e
@@ -123,7 +123,8 @@ class Surfaces:
 
     def in_piece(self, j: Any, x: Vector3, least: Scalar, ball: Any) -> tuple[Scalar, Any]:
         """The depth of a point in a piece, and the row that gives it; -infinity if it is less than `least`. ball: whether
-        the point is the middle of a ball or of a capsule, whose distance counts outside; otherwise the planes count."""
+        the point is the middle of a ball or of a capsule. The depth outside the piece is then minus the distance from it;
+        of any other point, it is the least of the depths below the planes."""
         none = jnp.asarray(-jnp.inf, self.dtype)
         faces, edges, last = (lookup(self.starts, 2 * j + k) for k in range(3))
 
@@ -175,7 +176,7 @@ class Surfaces:
         _, depth, i, j, t = jax.lax.while_loop(lambda s: s[0] < last, crossed, start)
 
         def end(s: Any) -> Any:
-            """Of the pieces, one after the other: the depth at both ends of an edge."""
+            """The depth of the first end in one piece after the other; then, for an edge, that of its second end."""
             k, which, *best = s
             here = self.in_piece(k, x + d * which, jnp.maximum(best[0], least), ball)
             best = choose(here[0] > best[0], (*here, which), best)
@@ -187,14 +188,15 @@ class Surfaces:
         return depth, i, j, t, *deeper
 
     def _crossed(self, j: Any, x: Vector3, d: Vector3, least: Scalar, ball: Any) -> tuple[Any, ...]:
-        """The first four of these, in one piece. The depth along an edge is a concave function: tangents on both sides bound
-        it, and the next place is where they meet."""
+        """The first four results of `touching`, for one piece. The depth along an edge is a concave function: tangents on
+        both sides bound it, and the next place is where they meet."""
         zero = jnp.asarray(0.0, self.dtype)
         faces, edges = (lookup(self.starts, 2 * j + k) for k in range(2))
         far = x + d
 
         def face(s: Any) -> Any:
-            """Cut off what is beyond a face in another piece; nothing is deep if both ends are beyond any other face."""
+            """Cut off what is beyond a face that lies in another piece. The whole edge is out if both its ends are beyond
+            any flat face."""
             k, low, high = s
             a, b = self.depth(k, x), self.depth(k, far)
             flat = np.bool_(True) if self.flat else self.number(k, "side") == 0
@@ -236,7 +238,7 @@ class Surfaces:
 
 
 def _length_and_direction(x: Vector3) -> tuple[Scalar, Vector3]:
-    """Of a vector; zero, with zero derivatives, for the zero vector."""
+    """Length and direction of a vector; both are zero, with zero derivatives, for the zero vector."""
     square = x @ x
     some = square > 0
     scale = 1 / jnp.sqrt(jnp.where(some, square, 1.0))
@@ -251,8 +253,8 @@ def summed(
     each: Callable[[Touch], Sequence[Scalar]],
     size: int,
 ) -> tuple[Scalar, ...]:
-    """The sums of the numbers each(touch), `size` of them, over all points and edges. rotation, position: of the first union
-    in axes of the second. What is less deep than -band [m] must add nothing."""
+    """The sums, over all points and edges, of the `size` numbers that each(touch) returns. rotation, position: of the first
+    union in axes of the second. For what is less deep than -band [m], these numbers must be zero."""
     dtype = surfaces.dtype
     back = rotation.T
     placements = (*rotation, *position), (*back, *-(back @ position))

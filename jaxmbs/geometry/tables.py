@@ -122,8 +122,8 @@ class Box(NamedTuple):
         return Box(rotation @ self.middle + position, tuple(rotation @ e for e in self.edges), self.halves)
 
     def apart(self, other: Box, displacement: Vector3) -> tuple[Scalar, Vector3]:
-        """The widest gap between the boxes along any of their edges, now and after a displacement of the other one (the less
-        of both), never more than their distance, and this edge, towards the other box."""
+        """The widest gap between the boxes along any of their edges, which is never more than their distance, and that edge,
+        pointing towards the other box. Each gap is the smaller of those now and after a displacement of the other box."""
         T = other.middle - self.middle
         C = [[abs(e @ f) for f in other.edges] for e in self.edges]
         h, g = tuple(self.halves), tuple(other.halves)
