@@ -118,14 +118,15 @@ class Output(Described):
         cls, outputs: Sequence[Output], scenes: Sequence[Scene], recalling: Mapping[int, Scalar], memory: Any
     ) -> tuple[list[tuple[Scalar, ...]], Any]:
         """What several outputs of this class measure, each in its scene, as (value, defined) or (value, defined, instant of
-        the value), and the new memory. recalling: {place of an output: its extreme so far}; memory: what these remember of
-        earlier times. They may return the extreme since the last time in place of the present value; if this is not beyond
-        the extreme so far, any bound that is not beyond it either."""
+        the value), and the new memory. recalling: {place of an output: its extreme so far}; memory: what these outputs
+        remember of earlier times. Such an output may return its extreme since the last time in place of its present value;
+        if that does not go beyond the extreme so far, it may return any bound that does not go beyond it either."""
         return [_measure(output, scene) for output, scene in zip(outputs, scenes, strict=True)], None
 
     @classmethod
     def memory(cls, outputs: Sequence[Output]) -> Any:
-        """What some outputs of this class remember before the first time, a tree of numbers; None if they do not."""
+        """What some outputs of this class remember before the first time, a tree of numbers; None if they remember
+        nothing."""
         return None
 
     def start(self) -> tuple[Any, ...]:

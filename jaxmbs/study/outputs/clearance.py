@@ -29,12 +29,14 @@ class Clearance(Output):
     the gap between the first shape and the inner side of the second, which contains it.
 
     The result is never larger than the true gap. Outside, it is the widest gap between parallel planes that separate the
-    nearest convex pieces of the shapes. Where pieces overlap, minus the gap may be more than the shortest displacement that
-    separates them. Inside, it is found from the corners and edges of the first shape; polygons that contain them replace
-    circles, by 0.12 % of the radius, except the rim of a disc in a tube with open ends, which is exact.
+    nearest convex pieces of the shapes. Where pieces overlap, the depth (minus the gap) may be found larger than the
+    shortest displacement that separates them. Inside, the gap is found from the corners and edges of the first shape. Its
+    circles are replaced by polygons that contain them and exceed them by at most 0.12 % of the radius; only the rim of a
+    disc in a tube with open ends is exact.
 
-    The least gap of a whole run, and its time, are found between the steps too. There the bodies move on cubics; a step in
-    which velocities jump at an event is divided there. In a window, the gap counts at the steps only.
+    The least gap of a whole run, and its time, are found between the steps too, where the bodies are taken to move on
+    cubics; a step in which velocities jump at an event is divided at that event. In a window, the gap counts at the steps
+    only.
     """
 
     always_defined: ClassVar[bool] = False
@@ -104,6 +106,6 @@ class Clearance(Output):
         return hollows, np.array(apart) if apart else None
 
     def _gap_at(self, placed: Numbers) -> hollow.Gap:
-        """Inside, with the first shape's body so placed in axes of the second one's."""
+        """The gap inside, where `placed` is the placement of the first shape's body in axes of the second shape's body."""
         shell: Any = self.shape_b
         return gap_in(self.shape_a, shell, self.open, placed)

@@ -13,7 +13,7 @@ from jaxmbs.study.outputs.shapes import Shape
 
 @element
 class Compound(Shape):
-    """Several shapes on one body as one: the gap to it is the least of the gaps to its parts. They may overlap each other.
+    """Several shapes on one body as one: the gap to it is the least of the gaps to its parts. The parts may overlap.
 
     >>> from jaxmbs.study.outputs import Ball, Compound, Tube
     >>> tank = Compound([Tube("stage", radius=0.5, length=2.0), Ball("stage", center=(1, 0, 0), radius=0.5)])

@@ -32,8 +32,8 @@ DIRECTIONS = ("total", "x", "y", "z")
 
 @element
 class ElasticDisplacement(OfState):
-    """How far a node of a flexible body is displaced by its deformation [m], or with part = "rotation" by which angle it is
-    rotated [rad]: the magnitude, or the component along an axis of the body's floating frame."""
+    """How far a node of a flexible body is displaced by its deformation [m] or, with part = "rotation", the angle by which
+    it is rotated [rad]: the magnitude, or the component along an axis of the body's floating frame."""
 
     node: str = field(Kind.BODY, "", 'body of the node: "wing_tip" is the node tip of the flexible body wing')
     part: str = field(

@@ -44,7 +44,7 @@ def of_bodies(pairs: Sequence[Pair], fn: Callable[..., Numbers]) -> jax.Array:
 
 
 def separations(pairs: Sequence[Pair], placements: Sequence[Numbers]) -> list[Separation]:
-    """The separation of each pair, with the second body so placed in axes of the first."""
+    """The separation of each pair. placements: for each, that of the second body in axes of the first."""
     rows = over_pairs(pairs, jnp.stack([jnp.stack(x) for x in placements]), _found)
     return [jax.tree.unflatten(KIND, list(row)) for row in rows]
 

@@ -18,8 +18,8 @@ Scalar = Any
 
 
 class Gap(NamedTuple):
-    """Of a body in a hollow one: the gap [m]; whether any of the body is inside, so that it counts; and how far it is from
-    being all outside [m]."""
+    """Of a body in a hollow one: value: the gap [m]; counts: whether any of the body is inside; depth: how far it is from
+    being wholly outside [m]."""
 
     value: Scalar
     counts: Scalar
@@ -59,7 +59,7 @@ def since_last(
     gap_at: GapAt, bodies: tuple[str, str, Scene], m: Memory
 ) -> tuple[tuple[Scalar, Scalar, Scalar], Memory]:
     """(the least gap since the last time, whether any of the body counts, the instant [s]), and the new memory. bodies: the
-    hollow one, the other, and the scene of the present."""
+    hollow one, the other, and the present scene."""
     path, rate, h = since(bodies, m.time, m.placed, m.rates)
     gap, s, falling, counted = least_gap(gap_at, path, rate, h, m)
     t = jnp.asarray(bodies[2].t)
@@ -70,9 +70,9 @@ def least_gap(gap_at: GapAt, path: Path, rates: Numbers, h: Scalar, m: Memory) -
     """The least gap on the path of one step of h [s], its s, and for the memory of the next step: whether the gap falls at
     the end, and whether it counts there. rates: of the placement at the end.
 
-    If the gap falls at the beginning and not at the end, the instant at which it is least is found by bisection. So is the
-    one at which the body comes in or goes out, where the gap is least there. This misses a least gap between two others in
-    one step.
+    If the gap falls at the beginning and not at the end, bisection finds the instant at which it is least. If the gap is
+    least where the body comes in or goes out, bisection finds that instant. If the gap turns more than once in one step, one
+    of its minima may be missed.
     """
     fixed, rates, m = jax.lax.stop_gradient((path, rates, m))
     now, rate = _with_rate(gap_at, fixed.end, rates)
@@ -89,7 +89,8 @@ def least_gap(gap_at: GapAt, path: Path, rates: Numbers, h: Scalar, m: Memory) -
 def _bisected(
     gap_at: GapAt, path: Path, on: Scalar, enters: Scalar, at_entry: Scalar, at_exit: Scalar, now: Gap
 ) -> _Found:
-    """at_entry, at_exit: what is sought is the instant at which the body comes in, or goes out."""
+    """The two instants with the least gap between them, by bisection. on: whether to search, else both are the end; enters:
+    the body comes in during the step; at_entry, at_exit: the instant sought is that at which it comes in, or goes out."""
     one = jnp.ones_like(now.value)
     turns = jnp.finfo(one.dtype).nmant - 4
 

@@ -29,8 +29,9 @@ SIDES = 64  # of the polygons around circles, which lie outside them by 0.12 % o
 
 
 class Corners(NamedTuple):
-    """points (n, 3) [m], in axes of the body, and balls (n,) [m]: the shape lies in the hulls of the balls about the points
-    of its pieces. edges (m, 2): numbers of the two ends of each edge of a hull."""
+    """Corners of the pieces of a shape, and their edges. points (n, 3) [m], in axes of the body; balls (n,) [m]: the radius
+    of a ball about each point; the hulls of the balls of each piece contain the shape. edges (m, 2): numbers of the two ends
+    of each edge of a hull."""
 
     points: np.ndarray
     balls: np.ndarray
@@ -47,8 +48,8 @@ class Corners(NamedTuple):
 
 
 def gap_in(shape: Shape, hollow: Hollow, opened: bool, placed: Numbers) -> Gap:
-    """The gap of a shape, its body so placed in axes of the hollow one's. opened: the ends of a hollow tube are open, and
-    only what lies between them counts."""
+    """The gap of a shape in a hollow one. placed: the shape's body in axes of the hollow one's body; opened: the ends of a
+    hollow tube are open, and only what lies between them counts."""
     if opened and isinstance(shape, Disc) and isinstance(hollow, Tube):
         return rim_gap(shape, hollow, placed)
     corners = Corners.of(shape)
@@ -106,8 +107,8 @@ class _InTube(_Placed):
         self.tube = tube
 
     def between_the_ends(self) -> Gap:
-        """What lies between the ends of the tube counts; of an edge, the part between them, one of whose ends is nearest to
-        the wall. Of a ball, all counts while any of it is between the ends."""
+        """Only what lies between the ends of the tube counts: of an edge, the part between them, which is nearest to the
+        wall at one of its own ends; of a ball, the whole ball while any of it is between them."""
 
         def turn(x: Any) -> Any:
             number, *found = x
@@ -141,7 +142,7 @@ class _InTube(_Placed):
         return self.tube.radius - _across(a + (b - a) * share, axis) - ball, ~out
 
     def _depth(self) -> Scalar:
-        """How far the shape is from being all outside [m]."""
+        """How far the shape is from being wholly beyond one end of the tube [m]."""
         axis = Vector3.of(self.tube.axis)
 
         def height(k: Any, placed: Numbers) -> tuple[Scalar, Scalar]:

@@ -21,17 +21,17 @@ from jaxmbs.study.outputs.shapes import Shape
 
 Scalar = Any
 Point = tuple[Scalar, ...]  # of a path: its s, the distance [m], and its derivative with respect to s [m]
-GROWTH = 1.5  # rows of a batch search together: each time after this many times as many steps as the last time
+GROWTH = 1.5  # rows of a batch search together: if at step n, then again at about step GROWTH n
 AHEAD = 1.5  # a search looks this many times as far ahead as the motion would go at its present speed
 LONGER = 3.0  # one that was needed earlier looks ahead this many times as far as the last one reached, at most
 MARGIN = 0.1  # share of the expected motion by which the gaps should exceed the least distance
-INSTANTS = 8  # of a step that are looked at, where the distance may have been much less than the least one
-WIDE = 0.05  # that is by more than this share of the motion in the step
+INSTANTS = 8  # of a step that are looked at if the distance may have been much less than the least so far
+WIDE = 0.05  # much less: by more than this share of the motion in the step
 SEARCHES = 12 + INSTANTS  # of one step at most
 SMALL = 0.6  # the least distance is found to within this power of the rounding error times the motion in a step
 UNKNOWN = -1e30  # [m]
 MEMORY = 48  # numbers of a memory
-PLACED = 25  # the first of them: the time, the placement and its rates
+PLACED = 25  # the first of these numbers: the time, the placement and its rates
 VALUE = 11  # numbers that `_value` needs
 
 
@@ -45,7 +45,8 @@ class Memory(NamedTuple):
     least `gap` [m] apart, and at least `ahead` [m] after a displacement [m] of the second body. piece_b: which piece of the
     second body was the nearest.
 
-    times: how many there were; due: after how many of them the next search is due, whether it is needed or not.
+    times: how many times there were so far; due: after how many of them the next search is made, whether it is needed or
+    not.
     """
 
     time: Scalar
@@ -85,13 +86,15 @@ def least_distances(
     a lower bound, which is not less than `least` either. All pairs are of one time.
 
     The planes between two pieces, fixed to the first body, still separate them when the second body has moved, with a gap
-    that has changed by no more than the motion across the planes. As long as no gap can thus have become less than the
-    least distance, there is nothing to compute. In a batch, rows would wait for one another's searches if that holds for a
-    different number of steps in each, so that some searches are made before they are needed, at the same steps in all rows.
+    that has changed by no more than the motion across the planes. As long as no gap can thus have become less than the least
+    distance, there is nothing to compute. In a batch, this would hold for a different number of steps in each row, and rows
+    would wait for one another's searches. Some searches are therefore made before they are needed, at the same steps in all
+    rows.
 
-    Between two times, the second body moves on cubics with the placements and velocities of both, whose corners bound the
-    gaps. Where that and the length of the motion do not prove that the distance was no less than at the two times, some
-    instants between are looked at; the one at which it is least is then found beside the best of all these.
+    Between two times, the second body moves on cubics with the placements and velocities of both times, and the corners of
+    these cubics (`Path.corners`) bound the gaps. Where neither this bound nor the length of the motion proves that the
+    distance in between was no less than the least one at the times so far, some instants in between are looked at, and the
+    least distance is then found next to the best of them.
     """
     t = jnp.asarray(pairs[0][2].t)
     here, rate = (of_bodies(pairs, fn) for fn in (placement, rates))
@@ -123,8 +126,8 @@ def _value(motion: jax.Array, found: jax.Array) -> jax.Array:
 
 
 def _searched(x: Sequence[Scalar], separated: Separated) -> list[Scalar]:
-    """For one pair, the numbers that `_value` needs, and those of the new memory but its time, placement and rates. x: the
-    numbers of the motion, the others of the memory, the least distance, and the form of the second shape."""
+    """For one pair, the numbers that `_value` needs, and those of the new memory other than its time, placement and rates.
+    x: the numbers of the motion, the others of the memory, the least distance, and the form of the second shape."""
     path, h = _motion(x)
     m = Memory.of([*x[:PLACED], *x[2 * PLACED : PLACED + MEMORY]])
     least, form = x[PLACED + MEMORY], _Form(Vector3(*x[-4:-1]), x[-1])
@@ -176,15 +179,15 @@ class _Row(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """Of a shape: its middle, and how far its farthest point is from there, at most [m]."""
+    """Of a shape: its middle, and an upper bound on how far its farthest point is from there [m]."""
 
     middle: Vector3
     reach: Scalar
 
 
 class _Bound(NamedTuple):
-    """least: how far the shapes are apart at least [m]; moved: the most that a point of the second has moved since the last
-    search [m]; displacement: that of its middle, in axes of the first body."""
+    """least: a lower bound on the distance of the shapes [m]; moved: the most that a point of the second has moved since the
+    last search [m]; displacement: that of its middle, in axes of the first body."""
 
     least: Scalar
     moved: Scalar
@@ -291,7 +294,7 @@ def _inner(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def _of_cubic(before: Point, after: Point) -> Scalar:
-    """Where the cubic through two distances with these rates is least, the first of them negative."""
+    """The s at which the cubic through two distances with these rates is least; the first rate must be negative."""
     (a, x, falling), (b, y, rising) = before, after
     mean = 3 * (x - y) / jnp.where(b > a, b - a, 1.0) + falling + rising
     root = jnp.sqrt(jnp.maximum(mean * mean - falling * rising, 0.0))
@@ -306,7 +309,7 @@ def _convex(before: Point, after: Point) -> Scalar:
 
 
 def _fall(before: Point, after: Point) -> Scalar:
-    """By how much a distance between may be less than both, which fall towards each other."""
+    """By how much a distance between two points may be less than both; from each, the distance falls towards the other."""
     of_convex = jnp.minimum(before[1], after[1]) - _crossing(before, after)[1]
     return jnp.where(_convex(before, after), of_convex, after[2] * (after[0] - before[0]))
 
@@ -334,14 +337,14 @@ def _bound(form: _Form, m: Memory, now: Numbers) -> _Bound:
 
 
 def _length(form: _Form, path: Path) -> Scalar:
-    """[m] The length of the longest path of a point of a shape at most."""
+    """An upper bound on the length of the longest path of a point of a shape [m]."""
     changes = [_change(form, *ends) for ends in itertools.pairwise(path.corners())]
     return 3 * functools.reduce(jnp.maximum, [x.norm() + turning for x, turning in changes])
 
 
 def _change(form: _Form, before: Numbers, now: Numbers) -> tuple[Vector3, Scalar]:
-    """The displacement [m] of a shape's middle between two placements, and how far other points move at most relative to
-    it [m]. That is a convex function of the difference of the matrices, which need not be rotations."""
+    """The displacement [m] of a shape's middle between two placements, and an upper bound on how far other points move
+    relative to it [m], which is a convex function of the difference of the matrices; these need not be rotations."""
     turned = sum((x - y) ** 2 for x, y in zip(now[:9], before[:9], strict=True))
     return point(now, form.middle) - point(before, form.middle), form.reach * jnp.sqrt(turned / 2)
 
@@ -351,5 +354,5 @@ def _middle(shape: Shape) -> Vector3:
 
 
 def _reach(shape: Shape) -> float:
-    """[m] From the middle of a shape to its farthest point, at most."""
+    """An upper bound on the distance from the middle of a shape to its farthest point [m]."""
     return float(np.linalg.norm(shape.union.tree.boxes.halves[0]))

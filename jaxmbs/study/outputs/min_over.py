@@ -25,7 +25,7 @@ class Combined(Output):
 
 @element
 class MinOver(Combined):
-    """At every time, the smallest of several outputs that measure the same quantity, such as the clearances of several
+    """The smallest, at every time, of several outputs that measure the same quantity, such as the clearances of several
     pairs of shapes."""
 
     of_quantity: str | None = field(Kind.TEXT, "", "what they measure; found by itself", default=None, kw_only=True)

@@ -29,16 +29,16 @@ DRIVES = ("actuators", "spring_actuators")
 
 @element
 class MotorizationFactor(OfState):
-    """How many times the actuators of a joint exceed what resists its motion, each resistance times the uncertainty factor
-    that ECSS-E-ST-33-01C (2009, clause 4.7.5.3) gives for its kind if it is computed and not measured: 1.2 for springs, 1.5
-    for magnetic losses, 3 for friction, hysteresis, harness and adhesion. Springs that drive count with 0.8 of their torque.
-    The standard requires at least 2: "motorization > 2".
+    """The force or torque of a joint's actuators divided by what resists its motion, each resistance times the uncertainty
+    factor that ECSS-E-ST-33-01C (2009, clause 4.7.5.3) gives for its kind if it is computed and not measured: 1.2 for
+    springs, 1.5 for magnetic losses, 3 for friction, hysteresis, harness and adhesion. Springs that drive count with 0.8 of
+    their torque. The standard requires at least 2: "motorization > 2".
 
-    All are force elements that act on the joint, which has one degree of freedom. What helps the motion is no resistance; a
-    spring actuator that resists counts as a spring that resists. Inertia (for which the standard asks for a factor of 1.1
-    where the frame accelerates, and for 1.25 times what a specified acceleration needs) and torques to be delivered are not
-    included. The factor is undefined while nothing resists. A `Friction` is smooth near rest, where it resists nothing: what
-    holds the joint at the start must be given by another element.
+    All names are those of force elements that act on the joint, which has one degree of freedom. A resistance counts only
+    while it opposes the motion; a spring actuator that does so counts as a spring that resists. Inertia (for which the
+    standard asks for a factor of 1.1 where the frame accelerates, and for 1.25 times what a specified acceleration needs)
+    and torques to be delivered are not included. The factor is undefined while nothing resists. A `Friction` is smooth near
+    rest and resists nothing there: another element must stand for what holds the joint at the start.
 
     >>> from jaxmbs.study.outputs import MotorizationFactor
     >>> MotorizationFactor("hinge", spring_actuators=["coil"], friction=["bearing"], harness=["cable"]).reduce

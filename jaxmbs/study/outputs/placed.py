@@ -16,7 +16,7 @@ from jaxmbs.study.outputs.shapes import Ball, Box, Capsule, Cone, Disc, Hull, Pa
 
 
 def shape_on(body: str, solid: solids.Solid, pose: Pose = HERE) -> Shape:
-    """The shape of a clearance that is a solid such as `mbs.Mesh(...)` or `mbs.Box(...)` on a body, or on the world.
+    """A solid such as `mbs.Mesh(...)` or `mbs.Box(...)`, on a body or on the world, as a shape for clearances.
 
     pose: of the solid in the body's frame. Raises ModelError for what is not a solid, and for what is not a pose.
 

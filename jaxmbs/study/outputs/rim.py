@@ -20,8 +20,8 @@ TURNS = 40  # where the farthest point is about to divide into two, Newton's met
 
 
 def rim_gap(disc: Disc, tube: Tube, placed: Numbers) -> Gap:
-    """The gap of a disc, its body so placed in axes of the tube's: that of its rim, of which the part between the ends of
-    the tube counts. The nearest of the disc's own points between them is on the rim, too."""
+    """The gap of a disc in a tube. placed: the disc's body in axes of the tube's body. The gap is that of the part of the
+    rim between the ends of the tube; of all points of the disc between the ends, the nearest to the wall is on its rim."""
     R, axis = Matrix3(*placed[:9]), Vector3.of(tube.axis)
     u, w = (R @ Vector3.of((e * disc.radius).tolist()) for e in normals(disc.axis))
     base = Vector3.of(tube.center) - axis * (tube.length / 2)

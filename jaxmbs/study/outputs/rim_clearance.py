@@ -39,7 +39,7 @@ class Shell(Described):
 @element
 class RimClearance(Output):
     """Deprecated: gives `Clearance(Disc(...), Tube(...), inside=True, open=True)`, the gap [m] between a rim and the inner
-    side of a cylindrical shell with open ends, which also files should name: type = "clearance", with a disc and a tube. The
+    side of a cylindrical shell with open ends. Files should name that too: type = "clearance", with a disc and a tube. The
     center of a tube is its middle, not its base."""
 
     rim: Rim = field(Kind.PART, "", "the rim", of=Rim)

@@ -188,7 +188,8 @@ class Hull(Shape):
 
 
 def edges_of(rotation: Vector | Rows) -> np.ndarray:
-    """(3, 3) the axes that a rotation turns, a quaternion or a matrix, one per row."""
+    """(3, 3) unit vectors along the axes of a rotated frame, one per row. rotation: from these axes to the others, a
+    quaternion or a matrix."""
     x = np.asarray(rotation, float)
     if x.shape == (3, 3):
         return x.T
