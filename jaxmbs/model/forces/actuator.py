@@ -42,7 +42,7 @@ class Actuator(Force):
         return (wanted - p["force"]) / p["lag"]
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
-        """Where the rate leaves its limits."""
+        """Where the rate reaches or leaves its limits."""
         rate = self._wanted(p)
         return (rate - p["rate_limit"], None), (-rate - p["rate_limit"], None)
 

@@ -81,13 +81,14 @@ class Aerodynamics(Force):
     """Aerodynamic force and moment on a body, at its reference point, from dynamic pressure, Mach number and the angles of
     the air relative to the body, in the atmosphere and the wind of the environment.
 
-    The force is dynamic pressure * area * (coefficient * multiplier + increment) for each coefficient, moments also times
-    the length; multiplier and increment are common to all forces, and to all moments; damping has the multiplier of the
-    moments. attitude: the axes in which the coefficients are given, x forward and z down, in the body's frame. relative_to:
-    another body, from which the axis `distance` of the tables is measured, between the origins of both bodies: for the
-    interference of bodies that separate. Tables have corners at their breakpoints, which runs do not locate: use short
-    steps or a tolerance there. The angle of attack goes from -pi to pi: give both ends the same values if the body may fly
-    backwards.
+    Each component of the force is dynamic pressure * area * (coefficients * force_multiplier + increment), and each
+    component of the moment is dynamic pressure * area * length * (coefficient * moment_multiplier + increment). The three
+    numbers of force_increment belong to axial, side and normal, those of moment_increment to roll, pitch and yaw; damping is
+    multiplied by moment_multiplier, too. attitude: the axes in which the coefficients are given, x forward and z down, in
+    the body's frame. relative_to: another body, for the interference of bodies that separate: the axis `distance` of the
+    tables is the distance between the origins of both bodies. Tables have corners at their breakpoints, which runs do not
+    locate: use short steps or a tolerance there. The angle of attack goes from -pi to pi: give both ends the same values if
+    the body may fly backwards.
 
     >>> mech = mbs.Mechanism("ball", gravity=(0, 0, -9.81))
     >>> mech.add_point_mass("ball", 0.5)

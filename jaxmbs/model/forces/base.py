@@ -130,7 +130,7 @@ class Force(Element):
     role: ClassVar[str] = ""  # what it is in the environment: "atmosphere", "wind", "planet"
     on_whole_state: ClassVar[bool] = False  # has `values`, which are a function of all coordinates and rates
     source: ClassVar[bool] = False  # its power without potential comes from outside and is no loss
-    takes: ClassVar[bool] = False  # has mass or inertia that belongs to that of the first body it names
+    takes: ClassVar[bool] = False  # its mass or inertia is part of that of the first body it names
     freedoms: ClassVar[int | None] = None  # degrees of freedom that its joint must have; None: at least one
     trials: ClassVar[int] = 0  # trial steps that a run reserves for locating each of its corners
 
@@ -143,7 +143,7 @@ class Force(Element):
         raise NotImplementedError
 
     def gravitation(self, p: Numbers, t: Scalar, x: Vector3) -> Vector3 | None:
-        """Acceleration [m/s²] that the element gives to anything at the point x [m], in world axes; None: the element is no
+        """Acceleration [m/s²] that the element gives to anything at the point x [m], in world axes; None: the element is not
         gravity. A body in free fall does not feel it, and accelerometers do not show it."""
         return None
 

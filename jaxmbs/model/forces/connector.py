@@ -19,9 +19,9 @@ class Connector(Directed):
     """Electrical connector, umbilical or spring with a measured force: a table of the force against the extension.
 
     The force on body_b along the direction is piecewise linear through (extensions, forces): positive where it pushes the
-    bodies apart, negative where it holds them together. Before the first extension it has the first value; from the last
-    one on it is zero, because the connector is out. It acts again if the bodies come back; the event action Disable
-    ends it for good.
+    bodies apart, negative where it holds them together. Before the first extension the force has its first value; from the
+    last extension on it is zero, because the connector is out. It acts again if the bodies come back, unless the event
+    action Disable has switched it off.
 
     >>> mech = mbs.library.stage_separation()
     >>> plug = mbs.Connector(

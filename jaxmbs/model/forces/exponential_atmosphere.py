@@ -13,8 +13,8 @@ from jaxmbs.spatial.scalar import Scalar, exp, maximum
 
 @element
 class ExponentialAtmosphere(Atmosphere):
-    """The density is density * exp(-(height - base_height)/scale_height), at most exp(10) times that at the base height;
-    the speed of sound is the same everywhere.
+    """An atmosphere of the density density * exp(-(height - base_height)/scale_height), at most exp(10) times that at the
+    base height; the speed of sound is the same everywhere.
 
     >>> mech = mbs.Mechanism("ball")
     >>> mech.set_environment(atmosphere=mbs.ExponentialAtmosphere(density=1.2, scale_height=8000.0))

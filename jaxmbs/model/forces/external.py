@@ -21,10 +21,10 @@ class External(Force, WithParameters):
     (torque, force) (6,) in world axes, acting at `point` in body axes. A function with an argument `parameters` gets the
     numbers of that field by name, with the values that they have in the model.
 
-    If it is not smooth, pass its switching surfaces: functions (model, t, q, v) -> one number, which change sign where
-    the force has a corner. Runs end a step there, so that the motion and its derivatives remain accurate. A force that
-    jumps there takes one more argument, fn(model, t, q, v, beyond): a tuple with one boolean for each surface, true
-    where its function is positive, which does not change during a step.
+    If it is not smooth, pass its switching surfaces: functions (model, t, q, v) -> one number, which change sign where the
+    force has a corner. Runs end a step there, so that the motion and its derivatives remain accurate. A force that jumps
+    there takes one more argument, fn(model, t, q, v, beyond): a tuple with one boolean for each surface, true where its
+    function is not negative; it does not change during a step.
 
     >>> mech = mbs.library.double_pendulum()
     >>> air = lambda model, t, q, v, parameters: -parameters["drag"] * v * jnp.abs(v)

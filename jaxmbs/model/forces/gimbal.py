@@ -59,14 +59,14 @@ class Gimbal(Motor):
         }
 
     def _wanted(self, p: Numbers) -> tuple[Scalar, Scalar]:
-        """Rates of both angles without their limit."""
+        """Rates that both angles would have without their limit."""
         most = p["angle_limit"]
         pairs = ((p["command_1"], p["angle_1"]), (p["command_2"], p["angle_2"]))
         first, second = ((maximum(minimum(wanted, most), -most) - now) / p["lag"] for wanted, now in pairs)
         return first, second
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
-        """Those of the motor, and where the rates of the angles leave their limits."""
+        """Those of the motor, and where the rates of the angles reach or leave their limits."""
         most, leave = p["rate_limit"], []
         real = self._followed(p, scene) if scene.sides else (None, None)
         for wanted, rate in zip(self._wanted(p), real, strict=True):

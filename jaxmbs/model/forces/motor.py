@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 STANDARD_GRAVITY = 9.80665  # [m/s²] by which a specific impulse in seconds is multiplied
 LOCATED = 1e-8  # [s] within which the end of the propellant is located, apart from the rounding of the time
 NONE = (0.0,)
-TABLES = {"coms": "propellant_com", "gyrations": "gyration"}  # each with the constant in place of which it stands
+TABLES = {"coms": "propellant_com", "gyrations": "gyration"}  # each with the constant that it replaces
 
 
 @element
 class Motor(Force):
     """Rocket motor: thrust with a time profile, until its propellant is used up, and the mass that leaves the body.
 
-    From the ignition on, the thrust is `thrust` times the piecewise linear profile through (times, values), held after
-    its last time; a table of rows (time [s], force [N]) given as `thrust` becomes such a profile, with a thrust of 1 N. The
-    mass flow is the thrust divided by 9.80665 m/s² times the specific impulse. The propellant is a
-    mass on the body, with a centre of mass and radii of gyration about it. It adds to the body's own mass, also before
-    ignition. When none is left, the thrust ends; the event action Disable ends it earlier.
+    From the ignition on, the thrust is `thrust` times the piecewise linear profile through (times, values), held after its
+    last time; a table of rows (time [s], force [N]) given as `thrust` becomes such a profile, with a thrust of 1 N. The mass
+    flow is thrust / (9.80665 m/s² * specific impulse). The propellant is a mass on the body, with a centre of mass and radii
+    of gyration about it. It adds to the body's own mass, also before ignition. When none is left, the thrust ends; the event
+    action Disable ends it earlier.
 
     The centre of mass and the radii of gyration are constant, or piecewise linear in the propellant that is left: through
     the rows of `coms` and `gyrations` at the masses `left`, and constant below the first and above the last of these.
 
     The equations are those of the body with the propellant of the instant, plus thrust and the Coriolis forces of the gas
-    that flows from the propellant to the nozzle [Thomson 1961, 8.6; Eke 1998]. With the mass flow f, nozzle at e,
-    propellant m at c with radii of gyration k, and ' for a derivative by m, continuity gives the flow in the body the
-    momentum P = f [e - (m c)'], and the propellant's inertia J about the body's origin the rate -f J'. The force is
-    -2 w x P, and the moment about the origin, which damps rotation across the axis (jet damping), is
-    f J' w - f e x (w x e), where J' w = c x (w x c) + k² w + m [c' x (w x c) + c x (w x c') + 2 k k' w]. Left out are the
-    rate of P in the body, which is f_dot [e - (m c)'] + f² (m c)'', and the angular momentum of the flow about the origin:
-    it is assumed that the flow is symmetric about an axis through the origin, and leaves at one point without swirl.
+    that flows from the propellant to the nozzle [Thomson 1961, 8.6; Eke 1998]. With the mass flow f, nozzle at e, propellant
+    m at c with radii of gyration k, and ' for a derivative by m, continuity gives the flow in the body the momentum P = f [e
+    - (m c)']; the propellant's inertia J about the body's origin changes at the rate -f J'. The force is -2 w x P, and the
+    moment about the origin, which damps rotation across the axis (jet damping), is f J' w - f e x (w x e), where J' w = c x
+    (w x c) + k² w + m [c' x (w x c) + c x (w x c') + 2 k k' w]. Left out are the rate of P in the body, which is f_dot [e -
+    (m c)'] + f² (m c)'', and the angular momentum of the flow about the origin: it is assumed that the flow is symmetric
+    about an axis through the origin, and leaves at one point without swirl.
 
     >>> mech = mbs.Mechanism("rocket", gravity=(0.0, 0.0, 0.0))
     >>> mech.add_body("stage", mass=100.0, inertia=(10.0, 10.0, 1.0))

@@ -15,7 +15,7 @@ from jaxmbs.spatial.scalar import Scalar, vanishes, where
 
 @element
 class PulsedThruster(Force):
-    """Thruster with a valve that opens for one pulse at a time: at `start` for `width`, the commands of a controller.
+    """Thruster with a valve that opens for one pulse at a time: at `start`, for `width`, both usually set by a controller.
 
     The thrust rises linearly over `rise` and falls over `fall` after the pulse, so that its impulse is thrust (width +
     (fall - rise) / 2). A pulse shorter than `minimum` does not happen. A new command replaces the pulse that is under way:

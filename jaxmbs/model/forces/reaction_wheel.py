@@ -108,7 +108,8 @@ class ReactionWheel(Wheel):
         return {"momentum": self._torque(p, scene)}
 
     def masses(self, p: Numbers) -> Mapping[str, RigidInertia]:
-        """Without the wheel's inertia about its axis, since its angular momentum is a state."""
+        """Minus the wheel's inertia about its axis, which the body's inertia contains, since its angular momentum is a
+        state."""
         return {self.body: RigidInertia(0.0, ZERO3, Symmetric3.outer(p["axis"], -p["inertia"]))}
 
     def spins(self, p: Numbers) -> Mapping[str, Vector3]:

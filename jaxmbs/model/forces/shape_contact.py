@@ -48,14 +48,15 @@ class ShapeContact(Force):
     A `Panel` is replaced by flat ones, and a `Mesh` by the hulls of its convex pieces, within its `error`.
 
     Of several convex pieces, a point is pushed out of the one in which it is deepest, once. Faces that lie in another piece
-    do not push, and corners and edges that lie in or on another piece, where it goes on, do not count, so that pieces side
-    by side are as one. Where a face lies in another piece only partly, and in notches, a point that is deep in both pieces
-    may jump from one to the other. What is deeper than half of the other shape is pushed out on the far side: an output
-    `Clearance` of the same shapes tells how far they overlap.
+    do not push. Corners and edges do not count where they lie in another piece, or on one that continues beyond them. Pieces
+    side by side therefore act as one. Where a face lies in another piece only partly, and in notches, a point that is deep
+    in both pieces may jump from one to the other. What is deeper than half of the other shape is pushed out on the far side:
+    an output `Clearance` of the same shapes tells how far they overlap.
 
-    Edges that lie flat across each other have no corner in the other shape, as those of a plate on two rails, where all ends
-    overhang: give a `spacing` that is less than the width of the rails. The force has no corners at which runs end a step:
-    choose steps short for the natural period of the contact, or a `tolerance`; the balance of energy tells whether they are.
+    Shapes whose edges lie flat across each other may have no corner in each other, such as a plate on two rails beyond which
+    all its ends overhang: give a `spacing` that is less than the width of the rails. Runs do not end a step where the
+    contact begins or ends: choose steps that are short compared with the natural period of the contact, or a `tolerance`;
+    the balance of energy tells whether they are short enough.
 
     >>> mech = mbs.Mechanism("shelf", gravity=(0, 0, -10.0))
     >>> mech.add_body("box", mass=4.0, inertia=(0.1, 0.1, 0.1))
@@ -88,7 +89,7 @@ class ShapeContact(Force):
     )  # fmt: skip
 
     def added(self, mech: Mechanism, name: str) -> ShapeContact:
-        """The same with shapes that need no files, which are checked."""
+        """The element with checked shapes that need no files."""
         if self.spacing is not None and not (isinstance(self.spacing, (int, float)) and 0 < self.spacing < np.inf):
             raise ModelError(
                 f"force {name!r}: spacing is {self.spacing!r}; pass a length [m] of more than zero, or None"
@@ -134,7 +135,8 @@ class ShapeContact(Force):
 
 
 class Approach(NamedTuple):
-    """Of the first shape relative to the second, in axes of the second, about its origin."""
+    """Velocity [m/s] and angular velocity [rad/s] of the first shape relative to the second, in axes of the second, about
+    its origin."""
 
     velocity: Vector3
     turning: Vector3

@@ -1,4 +1,4 @@
-"""Liquid in a tank that moves to and fro."""
+"""Liquid that sloshes in a tank."""
 
 from __future__ import annotations
 
@@ -45,22 +45,23 @@ class Slosh(Force):
     spring, as the first mode of the free surface does.
 
     `add_force("tank", Slosh("stage", ...))` adds a body "tank_liquid" with the joints "tank_x" and "tank_y", whose
-    coordinates are the displacements [m] of the moving mass across the axis. With the depth h = fill height, the moving
+    coordinates are the displacements [m] of the moving mass across the axis. With the depth h = fill * height, the moving
     mass is a share s tanh(k h) / (k h) of the liquid, at the height h - 2 tanh(k h / 2) / k above the bottom, and its
-    frequency is the square root of a k tanh(k h), where a is the acceleration along the axis. A cylinder has k = 1.8412
-    / radius and s = 0.8368, a square box k = pi / (2 radius) and s = 0.8106 [Abramson 1966, chapter 6; Dodge 2000,
-    chapter 3]. A rectangle has k = pi / side_x along tank_x and pi / side_y along tank_y: two masses, heights and
-    frequencies [Graham and Rodriguez 1952]. The direction of tank_x is given by `along`; without it, it is as close as can
-    be to the body axis that is most nearly perpendicular to the tank's: in a tank that is upright in the body, to x.
+    frequency is the square root of a k tanh(k h), where a is the acceleration along the axis. A cylinder has k = 1.8412 /
+    radius and s = 0.8368, a square box k = pi / (2 radius) and s = 0.8106 [Abramson 1966, chapter 6; Dodge 2000, chapter 3].
+    A rectangle has k = pi / side_x along tank_x and pi / side_y along tank_y: two masses, heights and frequencies [Graham
+    and Rodriguez 1952]. The direction of tank_x is given by `along`; without it, tank_x is as close as possible to the body
+    axis that is most nearly perpendicular to the tank's axis: to x, if the tank's axis is the body's z axis.
 
-    The rest is fixed, so that the centre of mass at rest is that of the liquid. Together they have the inertia of the
-    frozen liquid across the axis, and none about it. The spring belongs to the given acceleration; it does not follow that
+    The rest is fixed, so that the centre of mass at rest is that of the liquid. Together they have the inertia of the frozen
+    liquid across the axis, and none about it. The stiffness of the spring follows from the given acceleration, not from that
     of the motion. The mass and the inertia of the body are those without liquid.
 
     With model="pendulum" the moving mass hangs at the same height on a pendulum of the length 1 / (k tanh(k h)), and the
-    coordinates are its angles [rad] towards tank_x and tank_y. For small motions it is the same, but its frequency
-    follows the acceleration and the gravity that there are; the given acceleration only sets the damping. Its hinge
-    stays where it was for the first level, so that there is no flow, and other levels need another mechanism.
+    coordinates are its angles [rad] towards tank_x and tank_y. For small motions it behaves as the spring model does, except
+    that its frequency follows the actual acceleration and gravity; the given acceleration only sets the damping. Its hinge
+    stays where it is for the level at which the tank was added, so that no flow is allowed, and another level needs another
+    mechanism.
 
     The level falls with the flow, down to the residual: the share of the height that no outlet draws off, and the least
     with which the moving mass has a motion of its own. What leaves has the velocity of the place where it was, and
@@ -144,7 +145,7 @@ class Slosh(Force):
         try:
             p = {name: float(np.asarray(getattr(self, name))) for name in ("radius", "height", "fill", "density")}
         except (TypeError, ValueError):
-            return self.point  # what is no number is refused afterwards, with its name
+            return self.point  # what is not a number is refused afterwards, by name
         if not all(0 < x < math.inf for x in p.values()):
             return self.point
         up = np.asarray(tank.rotation)[:, 2] * float(self._hinge_height(p))

@@ -44,8 +44,8 @@ GROUNDS = [(z, T, math.log(P / (GAS * T)), rate) for (z, T, rate), P in zip(LAYE
 
 
 def _lines() -> list[tuple[float, float, float]]:
-    """(height [m] from which it holds, value at height zero, slope [1/m]) of the lines that are the logarithm of the
-    density above 86 km."""
+    """(height [m] from which it holds, value at height zero, slope [1/m]) for each of the lines that make up the logarithm
+    of the density above 86 km."""
     out = []
     for (a, x), (b, y) in itertools.pairwise(UPPER):
         rate = math.log(y / x) / (1e3 * (b - a))
@@ -75,7 +75,7 @@ class StandardAtmosphere(Atmosphere):
     density_factor: Number = field(Kind.NOT_NEGATIVE, "", "by which density and pressure are multiplied", default=1.0)
 
     def gas(self, p: Numbers, height: Scalar) -> Gas:
-        z = where(height < -5000.0, -5000.0, height)  # what is no number stays none
+        z = where(height < -5000.0, -5000.0, height)  # a NaN remains a NaN
         H = RADIUS * z / (RADIUS + z)
         # of the layer: its bottom, the temperature and the logarithm of the density there, the slope of the temperature
         low, warm, ground, slope = map(known, GROUNDS[0])

@@ -21,7 +21,7 @@ class Surface(Element):
 
 @element
 class Plane(Surface):
-    """Half space on the side of a plane that its normal points away from.
+    """The half space behind a plane, on the side opposite to its normal.
 
     >>> mbs.Contact("lower", (0, 0, -1), mbs.Plane(point=(0, 0, -1.9)), stiffness=1e4).surface.point
     (0, 0, -1.9)

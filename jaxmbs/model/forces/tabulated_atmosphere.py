@@ -17,7 +17,7 @@ from jaxmbs.spatial.scalar import Scalar, exp, log, minimum, where
 @element
 class TabulatedAtmosphere(Atmosphere):
     """Density and speed of sound at given heights. Between these, the logarithm of the density and the speed of sound are
-    linear; below the first height they are constant. Above the last one, the density goes on to fall as between the last
+    linear; below the first height they are constant. Above the last one, the density continues to fall as between the last
     two, and the speed of sound is constant.
 
     >>> mech = mbs.Mechanism("ball")
