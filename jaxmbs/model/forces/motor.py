@@ -42,13 +42,13 @@ class Motor(Force):
     the rows of `coms` and `gyrations` at the masses `left`, and constant below the first and above the last of these.
 
     The equations are those of the body with the propellant of the instant, plus thrust and the Coriolis forces of the gas
-    that flows from the propellant to the nozzle [Thomson 1961, 8.6; Eke 1998]. With the mass flow f, nozzle at e, propellant
-    m at c with radii of gyration k, and ' for a derivative by m, continuity gives the flow in the body the momentum P = f [e
-    - (m c)']; the propellant's inertia J about the body's origin changes at the rate -f J'. The force is -2 w x P, and the
-    moment about the origin, which damps rotation across the axis (jet damping), is f J' w - f e x (w x e), where J' w = c x
-    (w x c) + k² w + m [c' x (w x c) + c x (w x c') + 2 k k' w]. Left out are the rate of P in the body, which is f_dot [e -
-    (m c)'] + f² (m c)'', and the angular momentum of the flow about the origin: it is assumed that the flow is symmetric
-    about an axis through the origin, and leaves at one point without swirl.
+    that flows from the propellant to the nozzle [Thomson 1961, 8.6; Eke 1998]. With the mass flow f, nozzle at e,
+    propellant m at c with radii of gyration k, and ' for a derivative by m, continuity gives the flow in the body the
+    momentum P = f [e - (m c)'], and the inertia J of the propellant about the body's origin changes at the rate -f J'. The
+    force is -2 w x P, and the moment about the origin, which damps rotation across the axis (jet damping), is
+    f J' w - f e x (w x e), where J' w = c x (w x c) + k² w + m [c' x (w x c) + c x (w x c') + 2 k k' w]. Left out are the
+    rate of P in the body, which is f_dot [e - (m c)'] + f² (m c)'', and the angular momentum of the flow about the origin:
+    it is assumed that the flow is symmetric about an axis through the origin, and leaves at one point without swirl.
 
     >>> mech = mbs.Mechanism("rocket", gravity=(0.0, 0.0, 0.0))
     >>> mech.add_body("stage", mass=100.0, inertia=(10.0, 10.0, 1.0))

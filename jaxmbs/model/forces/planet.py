@@ -171,8 +171,8 @@ def Earth(
 ) -> Planet:
     """The earth of WGS-84.
 
-    at: (latitude, longitude, height) [rad, rad, m] of the origin of the world, whose axes are then east, north and up at t =
-    0; without it, center [m] and attitude say where the earth is in the world, see `Planet`. j2: with its second zonal
+    at: (latitude, longitude, height) [rad, rad, m] of the origin of the world, whose axes are then east, north and up at
+    t = 0; without it, center [m] and attitude say where the earth is in the world, see `Planet`. j2: with its second zonal
     harmonic; rotation: whether it rotates, and carries the air; oblate: an ellipsoid, else a sphere of the same equatorial
     radius. Raises ModelError if `at` is not three numbers, or has a latitude beyond a pole or a longitude beyond 2 pi.
 

@@ -47,11 +47,12 @@ class Slosh(Force):
     `add_force("tank", Slosh("stage", ...))` adds a body "tank_liquid" with the joints "tank_x" and "tank_y", whose
     coordinates are the displacements [m] of the moving mass across the axis. With the depth h = fill * height, the moving
     mass is a share s tanh(k h) / (k h) of the liquid, at the height h - 2 tanh(k h / 2) / k above the bottom, and its
-    frequency is the square root of a k tanh(k h), where a is the acceleration along the axis. A cylinder has k = 1.8412 /
-    radius and s = 0.8368, a square box k = pi / (2 radius) and s = 0.8106 [Abramson 1966, chapter 6; Dodge 2000, chapter 3].
-    A rectangle has k = pi / side_x along tank_x and pi / side_y along tank_y: two masses, heights and frequencies [Graham
-    and Rodriguez 1952]. The direction of tank_x is given by `along`; without it, tank_x is as close as possible to the body
-    axis that is most nearly perpendicular to the tank's axis: to x, if the tank's axis is the body's z axis.
+    frequency is the square root of a k tanh(k h), where a is the acceleration along the axis. A cylinder has
+    k = 1.8412 / radius and s = 0.8368, a square box k = pi / (2 radius) and s = 0.8106 [Abramson 1966, chapter 6; Dodge
+    2000, chapter 3]. A rectangle has k = pi / side_x along tank_x and pi / side_y along tank_y: two masses, heights and
+    frequencies [Graham and Rodriguez 1952]. The direction of tank_x is given by `along`; without it, tank_x is as close as
+    possible to the body axis that is most nearly perpendicular to the tank's axis: to x, if the tank's axis is the body's z
+    axis.
 
     The rest is fixed, so that the centre of mass at rest is that of the liquid. Together they have the inertia of the frozen
     liquid across the axis, and none about it. The stiffness of the spring follows from the given acceleration, not from that
