@@ -49,9 +49,9 @@ def _turned(q: jax.Array, t: jax.Array) -> jax.Array:
 def prosthetic_arm(trunk: MovingBase | None = None, gravity: Sequence[float] = GRAVITY) -> Mechanism:
     """An arm with six degrees of freedom: shoulder (Bryant angles), elbow (revolute), wrist (universal).
 
-    x points forward, y to the left, across the shoulders; at q = 0 the arm hangs along -z. The elbow rotates about y,
-    the wrist about x (fixed in the forearm) and then y (fixed in the hand). The arm has the size of an adult's, with
-    springs and dampers at its joints. Bodies "upper_arm", "forearm", "hand"; joints "shoulder", "elbow", "wrist".
+    x points forward, y to the left, across the shoulders; at q = 0 the arm hangs along -z. The elbow rotates about y, the
+    wrist about x (fixed in the forearm) and then y (fixed in the hand). The arm has the size of an adult's, with dampers at
+    its three joints and a spring at the elbow. Bodies "upper_arm", "forearm", "hand"; joints "shoulder", "elbow", "wrist".
 
     trunk: if None, the trunk is the world, at rest unless `moving_base_dynamics` moves it. Otherwise the motion of the
     trunk is part of the shoulder, a joint that depends on time, for use with `forward_dynamics` and `simulate`.

@@ -41,8 +41,8 @@ def violated(tree: Tree, q: Any, v: Any, t: Any, mode: Mode | None) -> Any:
 
 
 def moved_apart(tree: Tree, before: Any, after: Any) -> Any:
-    """Whether the projection changed coordinates by more than rounding. No time passes in an impact, so that
-    coordinates change only if a constraint was not satisfied."""
+    """Whether the projection changed coordinates by more than rounding. No time passes in an impact: coordinates then change
+    only if a constraint was not satisfied."""
     old, new = jax.lax.stop_gradient((tree.vector(before), tree.vector(after)))
     eps = float(jnp.finfo(tree.dtype).eps)
     return ~(jnp.max(jnp.abs(new - old)) <= eps**0.375 + 64 * eps * jnp.max(jnp.abs(old)))

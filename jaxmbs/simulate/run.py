@@ -56,8 +56,8 @@ class Run:
     also counts at events and just after velocities jumped, and before is (phase, mode, event): the mode before the
     event, and the event's index, ON_GRID or AFTER_JUMP. Otherwise before is None.
 
-    mode: the given one with the branches of the force elements; iterations: number of those that are reserved; count:
-    how many of them are made at most, None for all.
+    mode: the given one with the branches of the force elements; iterations: how many are reserved; count: the most of these
+    that are made, None for all.
     """
 
     def __init__(self, of: Functions, grid: Grid, landed: Callable[..., Any], start: Phase, mode: Mode):
@@ -249,8 +249,8 @@ class Run:
     def _kept(
         self, x: RunState, cell: Any, tried: Tried, judged: Judged, happened: Happened, lost: Any, ends: Any
     ) -> Any:
-        """(extra, kept) after the iteration. ends: whether the run ends at an instant within the cell, without an impact to
-        come."""
+        """(extra, kept) after the iteration. ends: whether the run ends at an instant within the cell, with no impact to
+        follow."""
         out, jumped, phase = judged.out, tried.jumped, tried.step.phase
         caught = happened.logged if self.catches and self.events else jnp.asarray(False)
         last = ends | (jumped & x.done)  # the run ends with the velocities after its last impact

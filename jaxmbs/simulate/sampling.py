@@ -27,8 +27,8 @@ from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, where
 
-NEAR = 1e-9  # share of a cell of the grid within which a sample is at the end of a step, in exact arithmetic
-_ROUNDING = 8  # rounding errors of the time, by which a step and a sample may lie apart in addition
+NEAR = 1e-9  # a sample this near the end of a step, as a share of a cell, is at the end, apart from rounding
+_ROUNDING = 8  # rounding errors of the time that are added to this
 
 
 class SensedInstant(Instant):
@@ -40,7 +40,7 @@ class SensedInstant(Instant):
         self.normal: Sequence[Scalar] = ()
 
     def with_noise(self, normal: Sequence[Scalar]) -> SensedInstant:
-        """The same for a sensor with these normal numbers."""
+        """The same instant for a sensor whose noise has these standard normal numbers."""
         other = copy.copy(self)
         other.normal = normal
         return other
@@ -77,7 +77,8 @@ class Samples(NamedTuple):
 
 
 class Sampling:
-    """The controllers of a run. They sample at its start, but not at its end: a run that goes on from there does that."""
+    """The controllers of a run. They sample at its start, but not at its end: a run that goes on from there takes that
+    sample."""
 
     def __init__(self, flow: Flow, grid: Grid, chance: Chance | None):
         self.flow, self.tree, self.grid = flow, flow.tree, grid
@@ -266,7 +267,8 @@ def check_delays(model: Model) -> None:
 
 
 def reserved(model: Model, grid: Grid) -> int:
-    """Most instants that are not at the end of a cell of a grid; each takes an iteration of its own."""
+    """The largest possible number of instants that are not at the end of a cell of a grid; each takes an iteration of its
+    own."""
     total, table = 0, model.structure.table
     for owner, period in model.structure.clocks:
         cells, name = period / grid.dt, f"{owner}.offset"

@@ -69,7 +69,7 @@ def simulate(
     (model, t, q, v) -> (nv,). mode: locks and switches (`Model.mode`). held: joints that are locked until an event
     releases them, in addition to those that the mechanism holds.
     Rows are saved at t0, then every `save_every` steps at t0 + i dt, and exactly at t_end (save_every = None: at t0 and
-    t_end only). If t_end - t0 is no multiple of dt, the last step is shorter. fold: (carry, fn), with carry = fn(carry,
+    t_end only). If t_end - t0 is not a multiple of dt, the last step is shorter. fold: (carry, fn), with carry = fn(carry,
     model, t, q, v) or fn(carry, model, t, q, v, mode) at every point of the grid, both ends included, and where an event
     ends the run; the last carry is solution.folded. fn(carry, model, t, q, v, mode, event) is called just before every
     event as well: event is its index in model.event_names, -1 at the points of the grid and after an impact that ends the
@@ -83,8 +83,8 @@ def simulate(
     an event could come and go within such a step. max_steps: the largest number of trial steps with a tolerance; None:
     4 per step of dt plus 1000, or without dt 4 per row plus 4000. max_events: how often each repeating event may
     happen; None: 16 times; what one event does not use, others may. An instance that needs more of either stops with
-    status UNFINISHED. checkpoint, for reverse mode: True, the default, stores the state before every step and the
-    accelerations within it, and recomputes the rest, which is no slower than False, to store every stage; a number k of
+    status UNFINISHED. checkpoint: what reverse mode stores. True (the default) or None stores the state before every step
+    and the accelerations within it, and recomputes the rest; False stores every stage, and is no faster; a number k of
     levels stores only the states at the starts of k nested loops, each about as long as the k-th root of the number of
     steps, and computes each step again.
 
@@ -92,9 +92,8 @@ def simulate(
     save_every; without a tolerance the steps between two times are equal, and none is longer than dt.
     t0, t_end, dt, times, save_every are plain numbers. In an eager call on a CPU, also within jax.vmap and jax.jvp, the
     number of steps is an input of the compiled program, which has room for up to twice as many (above a thousand, a
-    quarter more): a run of another length compiles nothing. Within jax.jit, mbs.jit, reverse mode, on other devices,
-    with checkpoint, or if the rows of all instances are more than 33 million numbers, another number of steps needs
-    another compilation.
+    quarter more): a run of another length compiles nothing. Within jax.jit, mbs.jit or reverse mode, on other devices, or if
+    the rows of all instances are more than 33 million numbers, another number of steps needs another compilation.
     Functions are compared by what they compute, so that a lambda in the call is compiled once; JAX arrays in it are
     inputs of the program, plain numbers are part of it.
     Events of the model (`Mechanism.add_event`) happen at their exact times within a step; solution.events contains

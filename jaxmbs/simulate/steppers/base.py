@@ -115,7 +115,8 @@ class Stepper:
         return False
 
     def amplification(self, z: complex) -> complex | None:
-        """The factor on x in a step h of x' = a x with z = a h; None of a method that is stable wherever the motion is."""
+        """The factor by which a step h multiplies x for x' = a x, with z = a h; None for a method that is stable wherever
+        the motion is."""
         return None
 
     def obstacle(self, structure: Structure) -> str | None:

@@ -159,7 +159,7 @@ class RungeKutta(Stepper):
 
 @dataclass(frozen=True)
 class MuntheKaas(RungeKutta):
-    """The same methods on the group of motions: each step is computed in exponential coordinates about its start,
+    """The methods of `RungeKutta` on the group of motions: each step is computed in exponential coordinates about its start,
     orientations as rotation vectors, free bodies as screws [Munthe-Kaas 1998].
 
     The steps preserve the length of quaternions; a free body whose velocity is constant in its own axes moves exactly

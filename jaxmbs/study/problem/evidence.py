@@ -53,7 +53,8 @@ class EvidenceTable(Table):
 
 
 def checked(evidence: EvidenceTable, criteria: Sequence[Criterion]) -> EvidenceTable:
-    """The same table. Raises InputError for requirements whose criterion or margin does not fit those of the study."""
+    """The given table. Raises InputError for requirements whose criterion is not one of the study's, or whose margin does
+    not fit it."""
     known, problems = {c.text: c for c in criteria}, []
     for name, required in evidence.requirements.items():
         where = ("evidence", "requirements", name)

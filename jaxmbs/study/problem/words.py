@@ -22,8 +22,8 @@ _HEADER = r"""^\s*\[{}\.(?:"([^"]+)"|'([^']+)'|([\w\-]+))\]\s*(#.*)?$"""
 
 
 def said_in_the_file(content: bytes, of: str = "dispersions") -> dict[str, str]:
-    """The comments at the ends of the lines in each table of dispersions, or of outputs, which may state where its numbers
-    come from, or what it means."""
+    """The comments at the ends of lines, by the name of the dispersion or output in whose table they stand. They may state
+    where its numbers come from, or what it means. of: "dispersions" or "outputs"."""
     found: dict[str, list[str]] = {}
     name = None
     for line in content.decode(errors="replace").splitlines():

@@ -40,7 +40,7 @@ def closest(study: Study, history: History, models: dict[int, mbs.Model], worst:
     for name, (sample, row) in worst.items():
         output, values = study.outputs[name], history.values[name][row]
         if not isinstance(output, Clearance) or output.reduce != "min" or output.windowed:
-            continue  # of a window, the history does not say when it is open
+            continue  # the history does not say when a window is open
         if np.isfinite(values).any():
             k = int(np.nanargmin(values))
             least = float(history.outputs[name][row])

@@ -13,10 +13,11 @@ FINE = 201  # points of an edge; of a rim there are four times as many
 
 
 def nearest_inside(output: Clearance, rotation: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The points (3,) of the shape and of the wall that are nearest to each other, in axes of the hollow body, in which the
-    body of the shape is so placed. Of an open tube only what lies between its ends counts, if anything does.
+    """The points (3,) of the shape and of the wall that are nearest to each other, in axes of the hollow body. rotation,
+    position: of the shape's body in axes of the hollow body. In an open tube, only what lies between its ends counts, if
+    anything does.
 
-    Both are found among points on the edges of the shape, and are as near as a picture needs them.
+    Both are found from sampled points on the edges of the shape, which is exact enough for a picture.
     """
     points, balls = _points(output)
     hollow: Any = output.shape_b

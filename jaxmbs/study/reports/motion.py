@@ -49,8 +49,8 @@ def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Arra
 
 
 def shapes_of(study: Study) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
-    """(vertices, triangles) of the pieces of the shapes that outputs refer to, by body, for pictures; without those that
-    are hollow and would hide what is in them."""
+    """(vertices, triangles) of the pieces of the shapes that outputs refer to, by body, for pictures; without hollow shapes,
+    which would hide what is in them."""
     found: dict[str, dict[int, Shape]] = {}
     for output in study.outputs.values():
         if isinstance(output, Clearance):
@@ -75,9 +75,9 @@ def _hull(piece: Piece) -> tuple[np.ndarray, np.ndarray]:
 
 
 def plots_of(study: Study, values: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
-    """The plots next to a picture, {output: {sample: (T,)}}: what the study's outputs measure over time, in the units
-    of its file. Outputs without values over time are left out. What an output finds a time in is not a time: its plot says
-    that it is for that output."""
+    """The plots next to a picture, {output: {sample: (T,)}}: what the study's outputs measure over time, in the units of its
+    file. Outputs without values over time are left out. An output whose reduction is a time measures some other quantity
+    over time; the label of its plot then begins with "for"."""
     used = units_of(study)
     labels = {n: "for " * study.outputs[n].reduce.startswith("time") + _label(n, used[n]) for n in values}
     return {
@@ -88,8 +88,8 @@ def plots_of(study: Study, values: Mapping[str, Mapping[str, np.ndarray]]) -> di
 
 
 def limits_of(study: Study, plots: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The bounds that criteria set to what the plots show, by their labels; without those on times, means and others that
-    the plot of a history does not show."""
+    """The bounds that criteria set on what the plots show, by the labels of the plots; without those on times, means and
+    other numbers that the plot of a history does not show."""
     used, found = units_of(study), {}
     for c in study.criteria:
         label = _label(c.output, used[c.output])

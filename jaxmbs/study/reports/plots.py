@@ -156,7 +156,7 @@ def scatter(x: np.ndarray, label: str, values: np.ndarray, name: str, unit: Unit
 
 def convergence(curves: Mapping[str, np.ndarray]) -> str:
     """Plot of the share of samples that meet each criterion, with its interval, against the number of samples. curves:
-    (4, points) each."""
+    {criterion: (4, points)}, rows of numbers of samples, shares, and lower and upper ends of the intervals."""
     svg: list[str] = []
     above = _LINE * -(-len(curves) // _ABREAST)
     with axes(9.2, 2.5 + above, svg, "convergence of the criteria", above=above) as ax:
