@@ -56,7 +56,8 @@ class Before(NamedTuple):
 def separation(
     unions: Unions, first: Any, second: Any, rotation: Matrix3, position: Vector3, before: Before
 ) -> Separation:
-    """The separation of two bodies by their numbers; rotation, position: those of the second in axes of the first."""
+    """The separation of the bodies with the numbers `first` and `second` among the unions. rotation, position: of the second
+    in axes of the first; before: what the search begins with."""
     u, zero = unions, jnp.asarray(0.0, unions.dtype)
     group, last_group = u.groups(first)
     piece, last_piece = u.pieces(second)

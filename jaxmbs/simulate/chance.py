@@ -1,7 +1,7 @@
 """Random numbers in a run, from two words of the key and a counter, so that they are part of machine code.
 
-The generator is Threefry-2x32 with 20 rounds [Salmon et al. 2011], as in `jax.random`, whose own functions do not work on
-single numbers.
+The generator is Threefry-2x32 with 20 rounds [Salmon et al. 2011], as in `jax.random`, whose own functions work on arrays
+and not on scalars.
 """
 
 from __future__ import annotations

@@ -22,12 +22,12 @@ HALVINGS = 40
 def too_fast(
     model: Model, q: np.ndarray, by: Stepper, dt: float, duration: float, held: Iterable[str] = ()
 ) -> str | None:
-    """What is wrong if steps of dt [s] of a method make modes of flexible bodies grow in a run; None if they do not, or if
-    the method is stable for all steps.
+    """What is wrong, in words, if steps of dt [s] make modes of flexible bodies grow in a run of this duration [s]; None if
+    they do not, or if the method `by` is stable for all steps.
 
     q (nq,): the configuration; held: joints that are locked. Whatever the modes carry moves with them, and the frames of the
-    bodies move as the mechanism lets them, without forces other than those of the modes. None, too, for mechanisms with
-    functions of arrays, which would have to be compiled.
+    bodies move as the mechanism lets them, without forces other than those of the modes. The result is also None for
+    mechanisms with functions of arrays, which would have to be compiled.
     """
     s = model.structure
     if not s.flexible or by.amplification(0j) is None or not all(link.joint.formulas for link in s.links):

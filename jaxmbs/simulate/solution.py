@@ -62,7 +62,7 @@ class Solution:
     elements that have memory ("motor.propellant").
 
     A conditioning near 0 means that the mechanism passed a configuration where its motion could branch, such as a
-    parallelogram lying flat, at a distance of the order of the square root of this value, and stayed on the branch of
+    parallelogram lying flat, at a distance of the order of the square root of this value, and went on in the direction of
     its velocity. The status is SINGULAR if accelerations lost more than about two thirds of the digits of their dtype.
 
     >>> model = mbs.library.double_pendulum().build()

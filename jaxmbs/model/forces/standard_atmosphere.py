@@ -60,10 +60,10 @@ LINES = _lines()
 
 @element
 class StandardAtmosphere(Atmosphere):
-    """The U.S. Standard Atmosphere of 1976 [NASA-TM-X-74335]: seven layers up to 86 km. From there to 1000 km, the
-    logarithm of the density is linear between heights of the printed table, within 3 % of the standard; above that, the
-    density falls with a scale height of 268 km. Above 86 km, pressure and speed of sound are those of a gas of that density
-    at 186.95 K. Below sea level the lowest layer goes on to -5 km, and nothing changes further down.
+    """The U.S. Standard Atmosphere of 1976 [NASA-TM-X-74335]: seven layers up to 86 km. From there to 1000 km, the logarithm
+    of the density is linear between heights of the printed table, within 3 % of the standard; above that, the density falls
+    with a scale height of 268 km. Above 86 km, pressure and speed of sound are those of a gas of that density at 186.95 K.
+    The lowest layer continues below sea level down to -5 km; below that, the air is that at -5 km.
 
     >>> mech = mbs.Mechanism("ball")
     >>> mech.set_environment(atmosphere=mbs.StandardAtmosphere(density_factor=1.1))

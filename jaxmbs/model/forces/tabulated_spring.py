@@ -48,7 +48,8 @@ class TabulatedSpring(Line):
         self._pull_along(loads, p, unit * (pull + p["damping"] * rate))
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
-        """Energy [J] relative to that at the last length of the table: negative where it can still take work up to there."""
+        """Energy [J] relative to that at the last length of the table: negative at shorter lengths if it takes up work on
+        the way there."""
         length = self._line(p, scene)[1]
         end, last = p["lengths"][-1], p["forces"][-1]
         return where(length > end, last * (length - end), 0.0) - profiles.remaining(length, p["lengths"], p["forces"])

@@ -124,7 +124,8 @@ class Stepper:
         return None
 
     def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
-        """One step of length h [s], which may be zero; estimate: whether the error is needed."""
+        """One step of length h [s], which may be zero, from the phase at the time t in a mode. flow: the differential
+        equation (`Flow.derivative`); estimate: whether the error is needed."""
         raise NotImplementedError
 
 

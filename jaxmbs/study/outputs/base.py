@@ -135,8 +135,9 @@ class Output(Described):
         return (*window.start(self.from_ is None), *own) if self.windowed else own
 
     def fold(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
-        """State with the present time included. margin: that of the condition `when`; for a window, the pair (margin of
-        `from`, margin of `until`). None replaces the margin of an instant that is an event or is not given."""
+        """State with the present time included. state: that of the fold so far; measured: what `measure` returns; t: the
+        present time [s]; margin: that of the condition `when`; for a window, the pair (margin of `from`, margin of `until`).
+        None replaces the margin of an instant that is an event or is not given."""
         if self.windowed:
             return window.fold(self._reduced, state, measured, t, *(margin or (None, None)))
         return self._reduced(state, measured, t, margin)

@@ -19,7 +19,7 @@ Scalar = Any
 Z = Vector3(0, 0, 0)
 KIND = jax.tree.structure(Separation(0, Z, Z, Z, 0, 0, 0, 0))
 Pair = tuple[Shape, Shape, Scene]
-Separated = Callable[[Numbers, Before], Separation]  # of a pair with the second body placed so
+Separated = Callable[[Numbers, Before], Separation]  # of a pair, from the placement of its second body
 
 
 def signed_distances(pairs: Sequence[Pair]) -> list[Scalar]:

@@ -26,7 +26,7 @@ class Gap(NamedTuple):
     depth: Scalar
 
 
-GapAt = Callable[[Numbers], Gap]  # with the body so placed in axes of the hollow one
+GapAt = Callable[[Numbers], Gap]  # from the placement of the body in axes of the hollow one
 
 
 class Memory(NamedTuple):

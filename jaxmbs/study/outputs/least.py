@@ -228,7 +228,7 @@ def _least(row: _Row, separated: Separated) -> tuple[Separation, Separation, Sca
     known = ~jnp.isnan(row.distance)
 
     def not_less(a: Point, b: Point) -> Scalar:
-        """A bound of the distances between two points: the distance changes by no more than the motion."""
+        """A lower bound on the distances between two points of the path: the distance changes by no more than the motion."""
         return (a[1] + b[1] - row.length * (b[0] - a[0])) / 2
 
     def turn(z: _Line) -> _Line:
