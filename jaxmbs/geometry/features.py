@@ -31,10 +31,11 @@ WITHIN = WIDTH - 1
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """points (n, 5): x, y, z, radius, what kind of piece has it (SHARP, CAPSULE or BALL); edges (m, 8): the two ends,
-    radius, kind. rows (r, WIDTH): of each piece its faces, then its edges and rims; starts (2 k + 1,): the first of the
-    faces and of the edges of each piece, and the end. The pieces are in the order of their kinds; sharp, thin: how many are
-    SHARP, and how many are not BALL. middle (3,), reach: of a ball about everything [m]."""
+    """The features of a union of pieces. points (n, 5): x, y, z, radius, what kind of piece has it (SHARP, CAPSULE or BALL);
+    edges (m, 8): the two ends, radius, kind. rows (r, WIDTH): of each piece its faces, then its edges and rims;
+    starts (2 k + 1,): the first of the faces and of the edges of each piece, and the end. The pieces are in the order of
+    their kinds; sharp, thin: how many are SHARP, and how many are not BALL. middle (3,), reach: of a ball about everything
+    [m]."""
 
     points: np.ndarray
     edges: np.ndarray

@@ -160,7 +160,8 @@ class Surfaces:
     def touching(self, x: Vector3, d: Vector3, least: Scalar, kind: Any, of_edge: Any, second: Any) -> tuple[Any, ...]:
         """Where an edge from x to x + d is deeper in a piece than at its ends: (depth, the rows on both sides of the deepest
         point, its place along the edge, 0 to 1), in the piece in which this is most; then the depth of the deeper end, or of
-        the point x, its row, and which end it is."""
+        the point x, its row, and which end it is. least: what is less deep is left out; kind, of_edge, second: of the
+        feature, see `_listed`."""
         zero, none = jnp.asarray(0.0, self.dtype), jnp.int32(-1)
         ball = kind > SHARP
         first, last = self.range(kind, second)

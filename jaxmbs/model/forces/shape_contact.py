@@ -148,9 +148,10 @@ class Approach(NamedTuple):
 
 
 class Pressed(NamedTuple):
-    """share: of the energy that counts at the place: all at a point; at an edge, it falls from 1 to 0 as an end becomes as
-    deep, smoothly at both. held: the normal force at rest along `normal`; gained, lost: what the change of the share adds to
-    the conservative force at the place, along its `outward`, and takes from that at the end."""
+    """What a touch contributes. share: of the energy that counts at the place: 1 at a point; at an edge, it falls smoothly
+    from 1 to 0 as an end becomes as deep as the deepest point. held: the normal force at rest along `normal`; gained, lost:
+    what the change of the share adds to the conservative force at the place, along its `outward`, and takes from that at the
+    end."""
 
     share: Scalar
     held: Scalar

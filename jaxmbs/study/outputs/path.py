@@ -76,8 +76,9 @@ class Path(NamedTuple):
 
 
 def since(pair: tuple[str, str, Scene], time: Scalar, placed: Numbers, before: Numbers) -> tuple[Path, Numbers, Scalar]:
-    """The path of two bodies from the last `time`, with its placement and rates `placed` and `before`, to the scene's time;
-    the rates at its end; and how long it took [s]. If the time is NaN, before the first one, the path is a point."""
+    """(the path of two bodies from the last time to that of the scene, the rates at its end, how long it took [s]). pair:
+    the bodies and the scene; time, placed, before: the last time, and the placement and rates then. If `time` is NaN, as
+    before the first time, the path is a point."""
     rate = rates(*pair)
     path, h = between(time, placed, before, jnp.asarray(pair[2].t), placement(*pair), rate)
     return path, rate, h
@@ -86,7 +87,7 @@ def since(pair: tuple[str, str, Scene], time: Scalar, placed: Numbers, before: N
 def between(
     time: Scalar, placed: Numbers, before: Numbers, t: Scalar, here: Numbers, rate: Numbers
 ) -> tuple[Path, Scalar]:
-    """As `since`, with the placement and the rates at the time t."""
+    """(the path, how long it took [s]), as `since`. here, rate: the placement and its rates at the present time t."""
     first = jnp.isnan(time)
     h = jnp.where(first, 0.0, t - jnp.where(first, t, time))
     begin = choose(first, here, placed)
