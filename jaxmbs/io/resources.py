@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from jaxmbs.io.names import exists, read_bytes, within
-from jaxmbs.io.xml import parsed
+from jaxmbs.io.names import exists, within
+from jaxmbs.io.xml import opened
 
 PACKAGES = ("package.xml", "model.config")  # files at the root of a package of ROS, and of a model of Gazebo
 SCHEMES = ("package://", "model://")
@@ -44,7 +44,7 @@ def model_file(found: Path) -> Path | None:
         return found.resolve()
     config = found / "model.config"
     if config.is_file():
-        named = [e.text or "" for e in parsed(read_bytes(config)).findall("sdf")]
+        named = [e.text or "" for e in opened(config, "model", "a description of a model").findall("sdf")]
         files = [p for name in reversed(named) if exists(p := found / name.strip()) and p.is_file()]
         return files[0].resolve() if files else None
     return (found / "model.sdf").resolve() if (found / "model.sdf").is_file() else None

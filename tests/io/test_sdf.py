@@ -150,6 +150,17 @@ def test_a_loop_and_a_joint_from_the_far_link(sdf):
     assert np.allclose(*poses, atol=1e-15)
 
 
+def test_a_broken_description_of_a_model_is_named(tmp_path):
+    (tmp_path / "box").mkdir()
+    (tmp_path / "box" / "model.config").write_text("<model><sdf>box.sdf", encoding="utf-8")
+    (tmp_path / "world.sdf").write_text(
+        '<sdf version="1.7"><world name="w"><include><uri>box</uri></include></world></sdf>', encoding="utf-8"
+    )
+    with pytest.raises(InputError, match="not an XML file") as caught:
+        mbs.from_sdf(tmp_path / "world.sdf")
+    assert caught.value.file == tmp_path / "box" / "model.config"
+
+
 def test_worlds_included_files_and_trust(tmp_path):
     (tmp_path / "models" / "box").mkdir(parents=True)
     (tmp_path / "models" / "box" / "model.config").write_text("<model><sdf>box.sdf</sdf></model>", encoding="utf-8")

@@ -10,7 +10,8 @@ from scipy.stats import binomtest
 
 from jaxmbs.study import read, report, run
 from jaxmbs.study.problem.contents import contents
-from jaxmbs.study.problem.words import said_in_the_file
+from jaxmbs.study.problem.words import marks_in_the_file, said_in_the_file
+from jaxmbs.study.reports.page_inputs import marks
 from jaxmbs.study.reports.page_style import COLOURS, themed
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.samples.audit import audit
@@ -102,6 +103,14 @@ def test_comments_of_the_example_are_found():
     said = said_in_the_file(EXAMPLE.read_bytes())
     assert said["payload.mass"] == "[O] weighed to 0.3 %"
     assert said["residual.thrust"].startswith("scales the whole profile") and len(said) > 20
+
+
+def test_marks_in_comments_are_explained():
+    content = EXAMPLE.read_bytes()
+    found = marks_in_the_file(content, ["[O] weighed to 0.3 %", "[A]", "[Z] of a lot"])
+    assert found == {"O": "order of magnitude for a vehicle of this size", "A": "assumption of this example"}
+    assert marks_in_the_file(b"x = 1  # [A] assumed\n# [B] a bound, [C] a guess", ["[A]", "[B]"]) == {}
+    assert "[A] assumption of this example" in marks(read(EXAMPLE), {"payload.com": "[A] as built"})
 
 
 def test_a_report_says_what_its_outputs_are():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterable
 
 from jaxmbs.study.sampling.dispersions import Dispersion
 
@@ -34,3 +36,18 @@ def said_in_the_file(content: bytes, of: str = "dispersions") -> dict[str, str]:
         if name and comment and not line.lstrip().startswith("# -") and not line.lstrip().startswith("#"):
             found.setdefault(name, []).append(comment[1].strip())
     return {name: "; ".join(dict.fromkeys(x)) for name, x in found.items()}
+
+
+_MARK = r"\[([A-Z])\]"
+
+
+def marks_in_the_file(content: bytes, texts: Iterable[str]) -> dict[str, str]:
+    """What the marks in some comments of the file mean, such as [A] for an assumption: the mark, and what the comment at the
+    head of the file says after it, up to a comma, a semicolon or a full stop."""
+    head = itertools.takewhile(
+        lambda line: not line or line.startswith("#"), content.decode(errors="replace").splitlines()
+    )
+    said = " ".join(line.lstrip("# ") for line in head)
+    meant = dict(re.findall(_MARK + r"\s+([^\[\],;.]+)", said))
+    used = {mark for text in texts for mark in re.findall(_MARK, text)}
+    return {mark: meaning.strip() for mark, meaning in meant.items() if mark in used}

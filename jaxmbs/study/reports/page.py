@@ -175,7 +175,7 @@ def _measured(study: Study, outputs: Sequence[Mapping[str, Any]]) -> str:
     ]  # fmt: skip
     note = f"Each output is one number of a motion of {study.simulation.t_end:g} s."
     head = ["output", "measured", "of the motion", "as written in the file"]
-    return f"<p class=note>{note}</p>{panel(table(head, rows), 'long')}"
+    return f"<p class=note>{note} {page_inputs.marks(study, comments)}</p>{panel(table(head, rows), 'long')}"
 
 
 def _quantiles(study: Study, summary: Summary) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.problem.contents import condition_said, element_said, joint_said, pose_said, said
 from jaxmbs.study.problem.evidence import FACTORS
-from jaxmbs.study.problem.words import described, said_in_the_file
+from jaxmbs.study.problem.words import described, marks_in_the_file, said_in_the_file
 from jaxmbs.study.reports.page_style import panel, table
 from jaxmbs.study.results.checked import CONCLUSIONS, kept
 from jaxmbs.study.samples.audit import audit
@@ -44,7 +44,14 @@ def inputs(study: Study, draws: dict[str, np.ndarray]) -> str:
         "Applied: the numbers with which the samples were simulated (at most the first 2,000), after all dispersions of the "
         "same target. Changed in: the samples in which they differ from the nominal ones."
     )
-    return f"<p class=note>{note}</p>{panel(table(head, rows, 4), 'long')}"
+    return f"<p class=note>{note} {marks(study, sources)}</p>{panel(table(head, rows, 4), 'long')}"
+
+
+def marks(study: Study, comments: Mapping[str, str]) -> str:
+    """HTML of what the marks in comments of the file mean, "" if its head does not say."""
+    found = marks_in_the_file(study.content, comments.values())
+    each = ", ".join(f"[{mark}] {escape(meaning)}" for mark, meaning in found.items())
+    return f"In the file's words: {each}." if found else ""
 
 
 def _unit(d: Dispersion) -> str:
