@@ -52,7 +52,7 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
         "m, rad, m/s, rad/s",
         ("largest residual of the constraints"),
     )
-    add("conditioning", ("time",), solution.conditioning, "", "smallest pivot of the constraints over the largest")
+    add("conditioning", ("time",), solution.conditioning, "", "smallest pivot over the largest diagonal entry")
     if model.constraint_names:
         add(
             "violated",

@@ -35,8 +35,8 @@ class Clearance(Output):
     disc in a tube with open ends is exact.
 
     The least gap of a whole run, and its time, are found between the steps too, where the bodies are taken to move on
-    cubics; a step in which velocities jump at an event is divided at that event. In a window, the gap counts at the steps
-    only.
+    cubics; a step in which velocities jump at an event is divided at that event. With a tolerance, these are the steps of
+    `dt`, not the integrator's own. In a window, the gap counts at the steps only.
     """
 
     always_defined: ClassVar[bool] = False
