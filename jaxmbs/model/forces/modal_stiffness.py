@@ -26,7 +26,7 @@ class ModalStiffness(Force):
     damping_matrix: further damping between modes, n² numbers row by row; one zero for none. Its symmetric part should not
     be negative, or it supplies energy.
 
-    participation: factor s on the part that the modes take in the motion of the body, of 1 for the part as it is. The body
+    participation: factor s on how much the modes take part in the motion of the body; 1 leaves the body as it is. The body
     behaves as one whose shapes are all larger by s at unit modal mass: momentum, angular momentum and the change of inertia
     with each mode grow by s, effective masses by s², while mass, inertia, frequencies and damping stay. The coordinates q
     remain those of the given shapes, which have the modal mass 1/s² then, and so do displacements and stresses per q.
