@@ -184,8 +184,8 @@ class Mechanism:
         part is a massless body "<name>_<node>" that moves with the deformed body; joints, force elements, constraints and
         shapes attach there, or to the body `name` itself, whose frame does not move relative to the undeformed body. The
         body "<name>_modes" between them is internal: nothing else is attached to it. Frequencies and damping are the
-        parameters "<name>.frequency" [Hz] and "<name>.damping"; "<name>.participation" is a factor on the part that all
-        modes take in the motion of the body.
+        parameters "<name>.frequency" [Hz] and "<name>.damping"; "<name>.participation" is a factor on how much all modes
+        take part in the motion of the body.
 
         Displacements should remain small, a tenth of the length of the body at most. Forces along a beam change its bending
         stiffness only with `Part.beam(foreshortening=True)`: without it, the stiffening of a beam that spins fast is left
