@@ -27,10 +27,10 @@ class ModalStiffness(Force):
     be negative, or it supplies energy.
 
     participation: factor s on how much the modes take part in the motion of the body; 1 leaves the body as its `Part` gives
-    it. The body behaves as one whose shapes are all larger by the factor s at unit modal mass: momentum, angular momentum and
-    the change of inertia with each mode are multiplied by s, effective masses by s², while mass, inertia, frequencies and
-    damping stay the same. The coordinates q, and displacements and stresses per q, remain those of the given shapes, which
-    then have the modal mass 1/s².
+    it. The body behaves as one whose shapes are all larger by the factor s at unit modal mass: momentum, angular
+    momentum and the change of inertia with each mode are multiplied by s, effective masses by s², while mass, inertia,
+    frequencies and damping stay the same. The coordinates q, and displacements and stresses per q, remain those of the given
+    shapes, which then have the modal mass 1/s².
     """
 
     joint: str = field(Kind.JOINT, "", "joint with the elastic coordinates")
