@@ -63,7 +63,7 @@ test-hosts: $(STAMP)  ## the tests that compute, as on other processors, locales
 test-faults: $(STAMP)  ## whether the tests notice the seeded faults, ten minutes to half an hour
 	$(BIN)/python -m tests.faults.run -j $(or $(JOBS),2) $(FAULTS)
 
-test-release: $(STAMP)  ## everything above, some two hours; writes tests/release.md (STAGES="slow robots" for some)
+test-release: $(STAMP)  ## all the tests above, some two and a half hours; writes tests/release.md (STAGES="slow robots" for some)
 	$(BIN)/python -m tests.release $(STAGES)
 
 gallery: $(STAMP)  ## pictures of the example files, where what they show has changed

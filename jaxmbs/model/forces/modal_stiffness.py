@@ -40,7 +40,7 @@ class ModalStiffness(Force):
         Kind.LIST, "1/s", "further damping between modes: n² numbers, row by row; or one zero", default=(0.0,)
     )
     participation: Number = field(
-        Kind.POSITIVE, "", "factor on the part that the modes take in the motion of the body", default=1.0, neutral=1.0,
+        Kind.POSITIVE, "", "factor on how much the modes take part in the motion of the body", default=1.0, neutral=1.0,
         kw_only=True,
     )  # fmt: skip
     participation_limit: Number = field(
