@@ -60,7 +60,8 @@ def without_files(solid: solids.Solid) -> solids.Solid:
 
 
 def triangles_in(content: bytes, name: str) -> dict[str, list[list[float]]]:
-    """The vertices and the triangles in a file with this content, whose name tells its format. Raises ModelError."""
+    """The vertices and the triangles in a file with this content, whose name tells its format. Raises ModelError if it
+    cannot be read."""
     found = read(content, name)
     return {"vertices": found.vertices.tolist(), "triangles": found.triangles.tolist()}
 

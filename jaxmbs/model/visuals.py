@@ -64,8 +64,8 @@ def visuals_of(x: Visual) -> tuple[Visual, ...]:
 
 
 def checked_visual(x: Visual, of_solid: bool = False) -> Visual:
-    """The same visual with plain tuples, which can be compared and hashed; of_solid: those of its triangles are a solid's,
-    which are plain. Raises ModelError if it is invalid."""
+    """The same visual with plain tuples, which can be compared and hashed; of_solid: whether its vertices and triangles are
+    those of a solid, which are plain tuples already. Raises ModelError if it is invalid."""
     if x.shape not in SHAPES:
         raise ModelError(f"shape {x.shape!r} does not exist; it is one of {', '.join(SHAPES)}")
     if x.color and not (

@@ -23,21 +23,22 @@ from jaxmbs.model.flexible_bodies.integrals import ROUNDING, skew
 class Part:
     """A body that deforms by small amounts about a floating frame, as a sum of n modes of unit modal mass.
 
-    mass [kg]; com (3,) [m] and inertia (3, 3) [kg m²] about it, undeformed; frequency (n,) [Hz], of each mode with the
-    frame held; momentum (n, 3), angular_momentum (n, 3): the integrals of rho phi and rho x × phi over the body, with the
-    modes phi; inertia_change (n, 3, 3): derivative of the inertia about the frame's origin with respect to each modal
-    coordinate; coupling (n, n, 3): integrals of rho phi_k × phi_l; inertia_curvature (n, n, 3, 3): second derivatives of
-    the inertia. nodes: names of the N frames to which other elements can be attached; positions (N, 3) [m]; displacements
-    and rotations (N, 3, n): those of each node, for each mode. Parts whose displacements are also of second order have
+    mass [kg]; com (3,) [m], and inertia (3, 3) [kg m²] about it, of the undeformed part; frequency (n,) [Hz], of each mode
+    with the frame held; momentum (n, 3), angular_momentum (n, 3): the integrals of rho phi and rho x × phi over the body,
+    with the modes phi; inertia_change (n, 3, 3): derivative of the inertia about the frame's origin with respect to each
+    modal coordinate; coupling (n, n, 3): integrals of rho phi_k × phi_l; inertia_curvature (n, n, 3, 3): second derivatives
+    of the inertia. nodes: names of the N frames to which other elements can be attached; positions (N, 3) [m];
+    displacements and rotations (N, 3, n): those of each node, for each mode. Parts with displacements of second order have
     moment_curvature (n, n, 3), the second derivatives of mass times com, and shortening (N, 3, n, n), those of the
-    displacement of each node; else zeros, which an empty array means, too. All in the axes of the floating frame.
-    recovery: {name: (rows (m, n), SI unit)}, what follows from the modal coordinates, such as stresses; the output
+    displacement of each node; other parts have zeros, or empty arrays, which mean the same. All in the axes of the floating
+    frame. recovery: {name: (rows (m, n), SI unit)}, what follows from the modal coordinates, such as stresses; the output
     `ModalRecovery` names it.
 
     `beam`, `plate`, `from_matrices` and `from_nastran` make parts; `save` and `load` keep them in files.
 
-    Raises ModelError for numbers whose shapes do not fit together, that are not finite, or that no body can have, as most
-    in mixed units. Warns of nodes that are farther from the body, or nearer its centre, than its inertia lets one expect.
+    Raises ModelError for numbers whose shapes do not fit together, that are not finite, or that no body can have, which is
+    usually so when units are mixed. Warns of nodes much farther from the body, or nearer its centre, than its inertia
+    suggests.
 
     >>> part = mbs.Part.beam(length=2.0, mass=1.5, bending=(40.0, 90.0), torsion=10.0, modes=4)
     >>> part.nodes, part.frequency.round(3).tolist()
@@ -309,8 +310,8 @@ class Part:
         return self.keep(min(modes, self.modes))
 
     def save(self, path: Any) -> None:
-        """Write the part to the file `path` (.npz), one array for each field; of `recovery` names, units, numbers of
-        rows, and all rows (m, n). `load` reads it."""
+        """Write the part to the file `path` (.npz), which `load` reads: one array for each field, and for `recovery` its
+        names, units, numbers of rows, and all rows (m, n)."""
         arrays: dict[str, Any] = recoveries.packed(dict(self.recovery), self.modes)
         arrays |= {f.name: np.asarray(getattr(self, f.name)) for f in fields(self) if f.name != "recovery"}
         np.savez_compressed(path, **arrays)
