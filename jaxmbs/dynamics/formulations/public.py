@@ -79,7 +79,7 @@ def moving_base_dynamics(
 
     q (nq,), v (nv,): joint coordinates and rates, relative to body 0; tau (nv,) or None; base: its motion; method:
     "configuration" (any joint) or "barycentric" (rotational joints). Raises ModelError for a root on a Free joint,
-    which the base does not carry.
+    which the base does not carry, and for constraints, flexible bodies and armature.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> cart = mbs.textbook.MovingBase(position=lambda t: jnp.stack([jnp.sin(t), 0 * t, 0 * t]))
