@@ -165,13 +165,14 @@ class Part:
         one; in its plane the plate is nearly rigid. root: "edge", the edge at x = 0 is rigid and fixed in the floating
         frame, which is at its middle; "point", only the middle of this edge is; "free", the modes are those of the free
         plate, and the frame is at its centre. modes: the number kept, those of lowest frequency. elements: finite elements
-        along its length and across. attach: {name: place} of the nodes that other elements may be attached to; place:
-        fractions of the length, 0 at the root to 1, and of the width, -0.5 to 0.5, rounded to a node of the finite elements;
-        None: {"tip": (1, 0)}. stations: {name: place} of further nodes, which move with the plate, for shapes, outputs and
-        light things. Forces in the plane of the plate do not change its stiffness, so that a plate that spins is not
-        stiffened (no geometric stiffening).
+        along its length and across, the latter an even number. attach: {name: place} of the nodes that other elements may be
+        attached to; place: fractions of the length, 0 at the root to 1, and of the width, -0.5 to 0.5, rounded to a node of
+        the finite elements; None: {"tip": (1, 0)}. stations: {name: place} of further nodes, which move with the plate, for
+        shapes, outputs and light things. Forces in the plane of the plate do not change its stiffness, so that a plate that
+        spins is not stiffened (no geometric stiffening).
 
-        Raises ModelError for numbers that are not positive, and places that are not on the plate.
+        Raises ModelError for numbers that are not positive, an odd number of elements across, and places that are not on the
+        plate.
 
         >>> part = mbs.Part.plate(length=1.0, width=1.0, mass=1.0, stiffness=1.0, modes=2)
         >>> (2 * jnp.pi * part.frequency).round(2).tolist()  # Leissa (1973): 3.49, 8.52
