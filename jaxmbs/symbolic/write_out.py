@@ -52,10 +52,10 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     has been evaluated at a random state and compared with the function itself. Locks and switches are not written out:
     the formulas are those of the model without locks and with every element switched on.
 
-    Raises ModelError for joints that are defined by functions (General); for force elements without a formula (External,
-    LineForce, ShapeContact), except in the mass matrix and the kinetic energy; for flexible bodies, traced or batched
-    numbers, forward dynamics with constraints, a model without a degree of freedom, and an unknown name. It takes from a
-    fraction of a second (three links) to some seconds (seven axes).
+    Raises ModelError for joints that are defined by functions (General); for force elements without a formula, such as
+    External, LineForce, ShapeContact and Aerodynamics, except in the mass matrix and the kinetic energy; for flexible
+    bodies, traced or batched numbers, forward dynamics with constraints, a model without a degree of freedom, and an unknown
+    name. It takes from a fraction of a second (three links) to some seconds (seven axes).
 
     >>> formulas = mbs.textbook.write_out(mbs.library.double_pendulum().build(), "mass_matrix")
     >>> print(formulas.operations)
