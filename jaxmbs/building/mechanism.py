@@ -389,10 +389,10 @@ class Mechanism:
         name of a shape: "box", "cylinder", "cone", "sphere", "pipe", "nozzle" (hollow, narrower at its upper end),
         "half_pipe", "half_nozzle" (the half y > 0 of these) or "mesh".
 
-        The shape is about the origin of its pose in the body's frame, with the axis of round ones along z. color: "#rrggbb".
-        One that is given by name fills the box `size` (3,) [m]; a "mesh" has a `file`, or vertices (n, 3) and triangles
-        (m, 3), with `size` as its scale. A file is read when it is drawn; one that cannot be read causes a ModelWarning
-        then. Bodies without a shape are drawn as the ellipsoids of their inertia.
+        The shape is about the origin of its pose in the body's frame; round shapes have their axis along z. color:
+        "#rrggbb". A shape that is given by name fills the box `size` (3,) [m]; a "mesh" has a `file`, or vertices (n, 3) and
+        triangles (m, 3), with `size` as its scale. A file is read when it is drawn; one that cannot be read causes a
+        ModelWarning then. Bodies without a shape are drawn as the ellipsoids of their inertia.
 
         >>> mech = mbs.library.double_pendulum()
         >>> mech.add_visual("upper", "cylinder", size=(0.1, 0.1, 1.0), pose=mbs.Pose((0, 0, -0.5)), color="#3b82f6")

@@ -1,4 +1,4 @@
-"""What is a part of a body, such as its flywheels, cannot have more mass or inertia than the body."""
+"""Checks that what is a part of a body, such as its flywheels, has no more mass or inertia than the body."""
 
 from __future__ import annotations
 

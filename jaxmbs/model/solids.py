@@ -33,7 +33,7 @@ class Outline(NamedTuple):
 
 @element
 class Solid(Element):
-    """Base of the forms. The origin is in their middle, the axis of round ones is z."""
+    """Base of the forms. The origin is in their middle; round forms have their axis along z."""
 
     def __post_init__(self) -> None:
         for d in declared(type(self)):

@@ -20,7 +20,7 @@ SHAPES = ("box", "cylinder", "cone", "sphere", "pipe", "nozzle", "half_pipe", "h
 
 @element
 class Visual(Element):
-    """A shape on a body. It fills the box `size` about the origin of its pose; round ones have their axis along z.
+    """A shape on a body. It fills the box `size` about the origin of its pose; round shapes have their axis along z.
 
     A pipe is hollow and open at both ends; so is a nozzle, which is narrower at its upper end. half_pipe and half_nozzle are
     their halves y > 0, in the box of the whole.
