@@ -34,8 +34,8 @@ def consistent(
     poses: those of the body frames, positions (n, 3) and rotations (n, 3, 3) or quaternions (n, 4), in the order of
     model.body_names; velocities X' (n, 6) as from `coordinates`, None for zero. "Nearest" is in the metric of M, by
     Newton steps M d = Q' mu, Q d = -residual; solver: as in `accelerations`. Returns (poses, X', residual (equations,)
-    [m, rad]); the residual is large if the steps do not converge. Raises ModelError as `system` does, and for wrong
-    shapes.
+    [m, rad]); the residual is large if the steps do not converge. Raises ModelError for joints and constraints that `system`
+    does not support, an unknown solver, and wrong shapes.
 
     >>> model = mbs.library.crank_slider().build()
     >>> poses, _ = mbs.absolute.coordinates(model, [0.1, -0.1, 0.0])

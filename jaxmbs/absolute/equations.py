@@ -39,9 +39,9 @@ class Body(NamedTuple):
 
 
 class Equation(NamedTuple):
-    """Q_i, Q_j (e, 6) or (e, 3), b (e,), and residual (e,): the equation says that its second time derivative is zero.
+    """A batch of equations Q_i X_i" + Q_j X_j" = b: the second time derivative of their residuals is zero.
 
-    The residual is in m, or in rad for small rotations.
+    Q_i, Q_j (e, 6) or (e, 3); b (e,); residual (e,), in m, or in rad for small rotations.
 
     >>> still, x = jnp.zeros((1, 3)), jnp.array([[1.0, 0.0, 0.0]])
     >>> body = mbs.absolute.Body(still, jnp.eye(3)[None], still, still)

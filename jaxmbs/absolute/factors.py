@@ -24,8 +24,9 @@ from jaxmbs.absolute.system import System
 
 
 class Vertices(NamedTuple):
-    """D (m, s, s): blocks H_ii; U (m, s, s): blocks H_{i,par(i)}; parent: number of the parent of each vertex, m for none.
+    """The blocks of a matrix H whose graph is a tree.
 
+    D (m, s, s): blocks H_ii; U (m, s, s): blocks H_{i,par(i)}; parent: number of the parent of each vertex, m for none;
     merged: whether each vertex is a body together with its joint.
     """
 

@@ -35,8 +35,9 @@ Axes = tuple[int, int]
 
 @dataclass(frozen=True)
 class Plane:
-    """bodies: plane axes of every body and, last, of the world; second, first: plane axes of the joint frames on the
-    second and first body of every joint; normals: the axis of each body that is normal to the plane; arcs: the joints.
+    """The plane in which a mechanism moves. bodies: plane axes of every body and, last, of the world; second, first: plane
+    axes of the joint frames on the second and first body of every joint; normals: the axis of each body that is normal to
+    the plane; arcs: the joints.
     """
 
     bodies: tuple[Axes, ...]

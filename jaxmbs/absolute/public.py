@@ -71,8 +71,8 @@ def system(
     three coordinates (x, y, phi) per body instead, along the world axes of the plane in cyclic order and about its
     normal. Both tree joints and loops give equations. tau (nv,): generalized forces, applied as wrenches in the joints;
     mode: switches of force elements and loops; base: motion of the world [Y 2.3]. Raises ModelError for unsupported
-    joints (General), constraint elements, wrong shapes, a lock, and (if planar) mechanisms that do not move in a plane;
-    a traced lock gives NaN.
+    joints (General, Carried), constraint elements, flexible bodies, armature, wrong shapes, a lock, and (if planar) a base
+    or a mechanism that does not move in a plane; a traced lock gives NaN.
 
     >>> model = mbs.library.crank_slider().build()
     >>> s = mbs.absolute.system(model, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
@@ -192,7 +192,7 @@ def _reactions(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, bas
 
 
 def rows(model: Model, planar: bool = False) -> dict[str, slice]:
-    """The slice of each joint's or loop's equations among the multipliers, in space or planar: {name: slice}.
+    """The slice of each joint's or loop's equations among the multipliers: {name: slice}; planar: as in `system`.
 
     >>> mbs.absolute.rows(mbs.library.crank_slider().build(), planar=True)
     {'bearing': slice(0, 2, None), 'knee': slice(2, 4, None), 'guide': slice(4, 6, None), 'pin': slice(6, 8, None)}

@@ -1,5 +1,5 @@
-"""From the parts of a mechanism to its model, with the checks of the whole, which use the equations of motion; and
-changes of a model's numbers."""
+"""Builds the model of a mechanism from its parts and checks the whole, for which it uses the equations of motion; changes a
+model's numbers."""
 
 from jaxmbs.building.changes import free as free
 from jaxmbs.building.changes import set as set

@@ -1,4 +1,4 @@
-"""From the parts of a mechanism to its model."""
+"""Builds the model of a mechanism from its parts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def built(
     links = parts.links()
     states = {name: len(c) for name, (d, c) in numbers.items() if d.is_state}
     parts.check(f"mechanism {name!r}", held, off, visuals, states)
-    # those of delays last, so that the others keep their numbers
+    # the events of delays come last, so that the others keep their indices
     events = sorted(parts.events.values(), key=lambda e: isinstance(e.when, Delay))
     off_at_first = dict.fromkeys([*off, *(e.name for e in events if isinstance(e.when, Delay))])
     forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
@@ -83,8 +83,8 @@ def built(
 
 
 def _in_order(numbers: Numbers, links: Sequence[TreeJoint]) -> Numbers:
-    """The numbers in their order in a model. With flexible bodies it is that of a file, whose tables are bodies, then
-    joints, in the order of the tree."""
+    """The numbers in the order that they have in a model. With flexible bodies this is the order of a file, whose tables are
+    bodies, then joints, in the order of the tree."""
     rest = dict(numbers)
     if not any(link.joint.elastic for link in links):
         return rest

@@ -46,7 +46,7 @@ P = ParamSpec("P")
 
 
 def _whole(add: Callable[Concatenate[Mechanism, P], None]) -> Callable[Concatenate[Mechanism, P], None]:
-    """Let what is refused leave nothing behind, so that it can be added again, corrected."""
+    """Decorator: if `add` raises an error, it leaves nothing behind, so that a corrected element can be added again."""
 
     @functools.wraps(add)
     def added(mech: Mechanism, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -189,8 +189,8 @@ class Mechanism:
 
         Displacements should remain small, a tenth of the length of the body at most. Forces along a beam change its bending
         stiffness only with `Part.beam(foreshortening=True)`: without it, the stiffening of a beam that spins fast is left
-        out. It raises the lowest frequency by 2 % where the beam spins at 0.2 of it; a study whose bodies start with more
-        warns of it.
+        out. This stiffening raises the lowest frequency by 2 % if the beam spins at 0.2 of that frequency; a study warns of
+        bodies that spin faster at the start.
 
         >>> mech = mbs.Mechanism("boom", gravity=(0, 0, -9.81))
         >>> part = mbs.Part.beam(length=2.0, mass=1.5, bending=(40.0, 90.0), torsion=10.0, modes=2)
@@ -211,8 +211,8 @@ class Mechanism:
         """Add a force element; its numbers become parameters "<name>.<field>". Some elements, such as Slosh, add bodies and
         joints of their own, which are named after them.
 
-        delay [s]: the time before which the element does not act in a run, as the parameter "<name>.delay", also if it is
-        zero; None for an element that always acts. The element is then `off` at first, and an event that has its name
+        delay [s]: the time before which the element does not act in a run; None for an element that always acts. A delay,
+        even of zero, becomes the parameter "<name>.delay": the element is `off` at first, and an event that has its name
         enables it; functions outside a run compute with it unless their `mode` says otherwise. An element that has a field
         `delay` of its own, such as Pusher, takes the number as this field.
 
@@ -303,7 +303,7 @@ class Mechanism:
 
     @_whole
     def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
-        """Add a constraint element: KnifeEdge, RollingDisc, Coupling, Holonomic, Nonholonomic or a user-defined one.
+        """Add a constraint element: Rod, KnifeEdge, RollingDisc, Coupling, Holonomic, Nonholonomic or a user-defined one.
 
         Its numbers become parameters "<name>.<field>". Raises ModelError for anything else.
         """
@@ -321,8 +321,8 @@ class Mechanism:
 
     @_whole
     def add_controller(self, name: str, controller: Controller) -> None:
-        """Add a controller that samples. "<name>.offset" and "<name>.delay" become parameters, and so does its own state,
-        "<name>.state", as one list of numbers."""
+        """Add a controller that samples. "<name>.offset", "<name>.delay" and the numbers in its `parameters` become
+        parameters of the model, and so does its own state, "<name>.state", as one list of numbers."""
         self._new(name, self._parts.controllers, "controller")
         require(f"controller {name!r}", controller, Controller, "a controller", "; pass Controller(fn, period)")
         controller.check_law(f"controller {name!r}")
@@ -389,10 +389,10 @@ class Mechanism:
         name of a shape: "box", "cylinder", "cone", "sphere", "pipe", "nozzle" (hollow, narrower at its upper end),
         "half_pipe", "half_nozzle" (the half y > 0 of these) or "mesh".
 
-        The shape is about the origin of its pose in the body's frame, with the axis of round ones along z. color: "#rrggbb".
-        One that is given by name fills the box `size` (3,) [m]; a "mesh" has a `file`, or vertices (n, 3) and triangles
-        (m, 3), with `size` as its scale. A file is read when it is drawn; one that cannot be read causes a ModelWarning
-        then. Bodies without a shape are drawn as the ellipsoids of their inertia.
+        The shape is about the origin of its pose in the body's frame; round shapes have their axis along z. color:
+        "#rrggbb". A shape that is given by name fills the box `size` (3,) [m]; a "mesh" has a `file`, or vertices (n, 3) and
+        triangles (m, 3), with `size` as its scale. A file is read when it is drawn; one that cannot be read causes a
+        ModelWarning then. Bodies without a shape are drawn as the ellipsoids of their inertia.
 
         >>> mech = mbs.library.double_pendulum()
         >>> mech.add_visual("upper", "cylinder", size=(0.1, 0.1, 1.0), pose=mbs.Pose((0, 0, -0.5)), color="#3b82f6")

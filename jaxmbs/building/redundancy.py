@@ -57,7 +57,7 @@ def without_dependent_rows(model: Model) -> Model:
 
 
 def with_rows_for(model: Model, before: Model) -> Model:
-    """The model with the rows of its cut joints chosen anew, if numbers of joints are no longer pinned to 0 or ±1 as in
+    """The model with the rows of its cut joints chosen again, if numbers of joints are no longer pinned to 0 or ±1 as in
     `before`. If these numbers are traced, or a tree joint is rheonomic, all rows are chosen."""
     s, old = model.structure, before.structure
     moving = {x.name for x in (*s.links, *s.loops)}

@@ -1,4 +1,4 @@
-"""What is a part of a body, such as its flywheels, cannot have more mass or inertia than the body."""
+"""Checks that what is a part of a body, such as its flywheels, has no more mass or inertia than the body."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _check_body(body: str, parts: dict[str, Force], values: Values, where: str) 
             f"{-float(taken.mass):.6g} kg; pass the mass of the body together with it, or a smaller one for {several}"
         )
     size, moments = np.trace(_about_center(own)), np.linalg.eigvalsh(_about_center(rest))
-    if size and moments[0] < -_ROUNDING * size:  # a point mass has none; what matters there is that it moves along
+    if size and moments[0] < -_ROUNDING * size:  # a point mass has no inertia to take from; only masses matter there
         raise ModelError(
             f"{where}body {body!r} has less inertia than {several}, which belongs to it: {moments[0]:.3g} kg m2 about some "
             f"axis would be left without it; pass the inertia of the body together with it, or a smaller one for {several}"

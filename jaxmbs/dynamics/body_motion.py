@@ -67,9 +67,9 @@ def velocities(
 ) -> Float[jax.Array, " nv"]:
     """Velocities (nv,) with which bodies move as given in world axes, for the start of a run.
 
-    q (nq,); bodies: {name: (6,)}, angular velocity [rad/s], then the velocity [m/s] of the origin of the body's frame. What
-    this leaves open is as slow as it can be (least norm). Raises ModelError for unknown names, for wrong shapes, and,
-    unless the numbers are traced, if the joints do not allow this motion.
+    q (nq,); bodies: {name: (6,)}, angular velocity [rad/s], then the velocity [m/s] of the origin of the body's frame. Where
+    this leaves v undetermined, it has the least norm. Raises ModelError for unknown names, for wrong shapes, and, unless
+    the numbers are traced, if the joints do not allow this motion.
 
     >>> mech = mbs.Mechanism("satellite")
     >>> mech.add_body("bus", mass=1.0, inertia=(1.0, 1.0, 1.0))

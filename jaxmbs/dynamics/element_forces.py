@@ -18,7 +18,7 @@ from jaxmbs.model.shapes import Float
 
 class ElementForce(NamedTuple):
     """The action of one force element. wrenches (n, 6): on all bodies in world axes, torque [N m] about the origin of the
-    body's frame, then force [N]; generalized (nv,): what it does to joints of the tree in addition, along v.
+    body's frame, then force [N]; generalized (nv,): in addition, its generalized forces on joints of the tree [N, N m].
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("coil", mbs.JointSpring("elbow", stiffness=5.0))

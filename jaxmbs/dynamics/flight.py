@@ -16,7 +16,9 @@ from jaxmbs.model.shapes import Float
 
 
 class FlightCondition(NamedTuple):
-    """height [m] above the ellipsoid of the planet, or over the ground z = 0; latitude (geodetic), longitude [rad], zero
+    """How a body flies, from `flight_condition`.
+
+    height [m] above the ellipsoid of the planet, or over the ground z = 0; latitude (geodetic), longitude [rad], zero
     without a planet; airspeed [m/s]; mach (relative to 1 m/s without an atmosphere); dynamic_pressure [Pa]; density [kg/m³];
     angle_of_attack, sideslip [rad].
 
@@ -43,9 +45,9 @@ class FlightCondition(NamedTuple):
 def flight_condition(model: Model, q: Coordinates, v: Rates, body: str, *, t: Number = 0.0) -> FlightCondition:
     """The flight condition of a body in the environment of the mechanism (`Mechanism.set_environment`).
 
-    q (nq,), v (nv,); t [s]. It is that of the reference point of the first Aerodynamics on the body, in the axes of its
-    coefficients; without one, of the origin of the body, with x forward and z down. `FlightReaches` is the condition of
-    events that is made of it. Raises ModelError for an unknown body and wrong shapes.
+    q (nq,), v (nv,); t [s]. It is that of the reference point of the first Aerodynamics element on the body, in the axes of
+    its coefficients; without one, that of the origin of the body, with x forward and z down. Events can wait for it with
+    `FlightReaches`. Raises ModelError for an unknown body and wrong shapes.
 
     >>> mech = mbs.Mechanism("ball")
     >>> mech.add_point_mass("ball", 1.0)

@@ -43,11 +43,11 @@ class OrbitalElements(NamedTuple):
 
 @compiles_itself("body")
 def orbital_elements(model: Model, q: Coordinates, v: Rates, body: str, *, t: Number = 0.0) -> OrbitalElements:
-    """The osculating orbital elements of a body's centre of mass, with the propellant that the model has on it.
+    """The osculating orbital elements of a body's centre of mass, including the propellant that the model has in it.
 
     q (nq,), v (nv,); t [s]. They are those of the motion that would follow under the attraction mu/d² alone, without zonal
-    harmonics, thrust and air. `OrbitReaches` is the condition of events that is made of them. Raises ModelError for an
-    unknown body, wrong shapes, and a mechanism without a planet.
+    harmonics, thrust and air. Events can wait for them with `OrbitReaches`. Raises ModelError for an unknown body, wrong
+    shapes, and a mechanism without a planet.
 
     >>> mech = mbs.Mechanism("ball")
     >>> mech.add_point_mass("ball", 1.0)

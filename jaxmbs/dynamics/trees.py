@@ -306,7 +306,8 @@ def joint_reactions(
 
     base: a `mbs.textbook.MovingBase`, the motion of the world of a tree. method: None is the recursive algorithm, which
     serves every mechanism; "configuration" (any tree; the default with a base) and "barycentric" (rotational joints)
-    are the explicit formulas for X^c and Y^c. With a base or a method, mode and prescribed must be None.
+    are the explicit formulas for X^c and Y^c. With a base or a method, mode and prescribed must be None, and constraints,
+    flexible bodies and armature raise ModelError.
     [Y 3.86, 3.170; the hinge force of Y 3.4; W 3.1; 3.199 for cut joints]
 
     >>> model = mbs.library.double_pendulum().build()

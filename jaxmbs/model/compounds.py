@@ -21,9 +21,10 @@ class Placing(Element):
 
 @element
 class Compound(Solid):
-    """Several forms as one, without a body, as `Ball`. Each has its middle at the origin, or is given with a pose.
+    """Several forms as one; a form without a body, used like `Ball`. Each part has its middle at the origin of the compound,
+    or is given with its pose.
 
-    What `mbs.collision_shapes` gives for a body are the parts of a compound, too.
+    What `mbs.collision_shapes` gives for a body can be the parts of a compound.
 
     >>> mech = mbs.library.double_pendulum()
     >>> rod, bob = mbs.Capsule(0.02, 1.0), (mbs.Ball(0.1), mbs.Pose((0, 0, -0.5)))

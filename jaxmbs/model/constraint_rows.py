@@ -91,7 +91,7 @@ class Rows:
 
 @components
 class Drifting:
-    """A frame on a body with its acceleration at dv/dt = 0, in its axes."""
+    """A frame on a body, and its acceleration at dv/dt = 0, in its own axes."""
 
     frame: Frame
     drift: Motion

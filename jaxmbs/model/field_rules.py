@@ -67,8 +67,8 @@ class Rule:
     """How the numbers of a kind are given, checked and split into components.
 
     forms: the shapes in which one value may be given, first the one that `get` returns; (None,) means one axis of any
-    length; said: the forms in words; allowed: function of values (..., *form) -> bool (...), for NumPy or JAX arrays;
-    reason: why a value is refused, with the remedy; parts: converts a value, traced or not, to components; whole:
+    length but zero; said: the forms in words; allowed: function of values (..., *form) -> bool (...), for NumPy or JAX
+    arrays; reason: why a value is refused, with the remedy; parts: converts a value, traced or not, to components; whole:
     converts components to one value of the component algebra.
     """
 

@@ -149,8 +149,8 @@ class Element:
         return {}
 
     def unchecked(self, traced: Collection[str]) -> str | None:
-        """The remedy if one of these numbers must not be traced, because it has one value that is possible and nothing could
-        check it; None if all of them may be. traced: paths of numbers."""
+        """The remedy if one of these numbers must not be traced, because only one value of it is possible and a traced value
+        cannot be checked; None if all of them may be traced. traced: paths of numbers."""
         return None
 
 
@@ -198,8 +198,8 @@ def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, 
 
 
 def parts_in(d: Declared, value: Any) -> Sequence[tuple[str, Any]]:
-    """(path, part) of the parts in a field with this value: "surface", or "parts[1]"; none if it holds no parts. Of a part
-    with a pose, the part."""
+    """(path, part) of the parts in a field with this value: "surface", or "parts[1]"; none if it holds no parts. A part that
+    is given with a pose comes without it."""
     if d.kind is Kind.PARTS:
         return [(f"{d.name}[{k}]", x[0] if isinstance(x, tuple) else x) for k, x in enumerate(value)]
     return [(d.name, value)] if d.kind in (Kind.PART, Kind.FIXED_PART) else []
@@ -216,7 +216,7 @@ def names_in(element: Any, *kinds: Kind, prefix: str = "") -> Iterator[tuple[str
 
 
 def check_words(element: Any, prefix: str = "") -> None:
-    """Raise ModelError for a field of the element, or of its parts, that holds none of the words that it may."""
+    """Raise ModelError for a field of the element, or of its parts, whose word is not one of its choices."""
     for d in declared(type(element)):
         value = getattr(element, d.name)
         for path, part in parts_in(d, value):
@@ -241,7 +241,7 @@ def check_together(element: Element, p: Mapping[str, np.ndarray]) -> None:
 
     Raises ModelError with the remedy and, in a batch, the index of the first instance that is refused.
     """
-    with jax.ensure_compile_time_eval():  # plain numbers stay plain ones inside of jax.jit
+    with jax.ensure_compile_time_eval():  # plain numbers stay plain inside jax.jit
         required = {remedy: np.asarray(holds) for remedy, holds in element.requirements(p).items()}
     for remedy, holds in required.items():
         if not np.all(holds):

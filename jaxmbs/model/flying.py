@@ -18,7 +18,7 @@ FLIGHT = {  # part of a flight condition: the quantity that it is
     "height": "length", "latitude": "angle", "longitude": "angle", "airspeed": "velocity", "mach": "number",
     "dynamic_pressure": "pressure", "angle_of_attack": "angle", "sideslip": "angle",
 }  # fmt: skip
-# what of the environment a part is undefined without
+# what each part needs of the environment in order to be defined
 NEEDED = {"latitude": "planet", "longitude": "planet", "mach": "atmosphere", "dynamic_pressure": "atmosphere"}
 ORBIT = {  # element of an orbit: the quantity that it is
     "semi_major_axis": "length", "eccentricity": "number", "inclination": "angle", "ascending_node": "angle",
@@ -31,7 +31,7 @@ class Whole(Protocol):
 
     @property
     def tree(self) -> Any:
-        """With its `structure`, and the `values` of its parameters by name."""
+        """The tree, with its `structure`, and the `values` of its parameters by name."""
         ...
 
     def around(self, *bodies: str) -> Scene:
@@ -43,7 +43,7 @@ class Whole(Protocol):
         ...
 
     def flight(self, body: str) -> Mapping[str, Scalar]:
-        """What `mbs.FlightCondition` has, of a body."""
+        """The flight condition of a body: {name: number} of the fields of `mbs.FlightCondition`."""
         ...
 
 
@@ -53,7 +53,7 @@ def planet_of(structure: Structure) -> str | None:
 
 
 def elements_of(state: Whole, body: str) -> dict[str, Scalar]:
-    """What `mbs.OrbitalElements` has, of a body in a mechanism with a planet."""
+    """The orbit of a body in a mechanism with a planet: {name: number} of the fields of `mbs.OrbitalElements`."""
     values, planet = state.tree.values, planet_of(state.tree.structure)
     assert planet is not None, body
     com = state.masses().get(body, (None, ZERO3))[1]
@@ -69,7 +69,7 @@ def _elements(p: Numbers, x: Vector3, velocity: Vector3) -> dict[str, Scalar]:
     d, h = r.norm(), r.cross(v)
     e = (v.cross(h) * (1 / mu) - r * (1 / d)).norm()  # the vector points to the periapsis
     parameter = (h @ h) / mu
-    inverse = 2 / d - (v @ v) / mu  # of the semi-major axis: it says whether the body returns, also where e rounds to 1
+    inverse = 2 / d - (v @ v) / mu  # of the semi-major axis: it says whether the body returns, even where e rounds to 1
     returns = inverse > 0
     far = where(returns, (1 + e) / where(returns, inverse, 1.0), float("inf"))
     return {

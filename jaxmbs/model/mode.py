@@ -19,7 +19,7 @@ class Sides:
     """The branch of each force element (`Force.sides`): one bit for each of its switching surfaces (`Force.corners`) and
     instants, which is set if the element is beyond it.
 
-    The bits are packed into integers, `words`, because a loop over a batch is slower for every number in its state.
+    The bits are packed into integers, `words`, because every number in its state makes a loop over a batch slower.
     """
 
     words: tuple[Any, ...]

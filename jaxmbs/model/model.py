@@ -141,7 +141,8 @@ class Model:
         return jnp.asarray([c for link in self.structure.links for c in link.joint.neutral()], float)
 
     def random(self, key: jax.Array) -> Float[jax.Array, " nq"]:
-        """Random q (nq,) from a key of jax.random: angles in (-pi, pi), displacements in (-1, 1) m, uniform orientations."""
+        """Random q (nq,) from a key of jax.random: angles in (-pi, pi), displacements in (-1, 1) m, uniform orientations,
+        and modal coordinates of flexible bodies in (-0.01, 0.01)."""
         parts = [
             link.joint.random(jax.random.fold_in(key, i))
             for i, link in enumerate(self.structure.links)

@@ -52,7 +52,8 @@ class Pose:
         return Pose(self.position, self._matrix() @ np.stack([x, np.cross(z, x), z], axis=1))
 
     def within(self, other: Pose) -> Pose:
-        """The same frame, if its parent has the pose `other`, in the parent of that one; as tuples of numbers."""
+        """The pose of the same frame one level up: in the frame in which its parent has the pose `other`; as tuples of
+        numbers."""
         R = other._matrix()
         position = np.asarray(other.position, float) + R @ np.asarray(self.position, float)
         rotation = R @ self._matrix()

@@ -54,7 +54,7 @@ def piecewise_linear(
 
 
 def slope(times: tuple[Scalar, ...], values: tuple[Scalar, ...], passed: tuple[Scalar, ...]) -> Scalar:
-    """The derivative of `piecewise_linear` by t."""
+    """The derivative of `piecewise_linear` with respect to t, with the same arguments."""
     result = ZERO
     for t0, t1, v0, v1, begun, over in zip(times, times[1:], values, values[1:], passed, passed[1:], strict=False):
         if not vanishes(v1 - v0):
@@ -63,7 +63,7 @@ def slope(times: tuple[Scalar, ...], values: tuple[Scalar, ...], passed: tuple[S
 
 
 def remaining(x: Scalar, places: tuple[Scalar, ...], values: tuple[Scalar, ...]) -> Scalar:
-    """Integral of the broken line from x to its last point; before its first point it is constant."""
+    """Integral of the broken line from x to its last point; before the first point, the line is constant."""
     found = [where(x < places[0], (places[0] - x) * values[0], 0.0)]
     for x0, x1, v0, v1 in zip(places, places[1:], values, values[1:], strict=False):
         begin = minimum(maximum(x, x0), x1)

@@ -16,7 +16,7 @@ class Row:
     wrench: the wrench that the constraint can transmit; turning: rate of change of `wrench`, seen in frame b; rate: the
     part that does not depend on V, zero unless the constraint is rheonomic; rate_change: rate of change of `rate`;
     residual: None for a nonholonomic row; otherwise a number that is zero when the constraint holds, and then has the
-    rate of change wrench @ V + rate. The multiplier is the component of the joint's wrench, in N or N m.
+    rate of change wrench @ V + rate. The multiplier, in N or N m, times `wrench` is the wrench that the row transmits to b.
     """
 
     wrench: Force

@@ -16,12 +16,12 @@ from jaxmbs.model import compounds, solids, walls
 from jaxmbs.model.errors import ModelError
 
 Z = np.array([0.0, 0.0, 1.0])
-ERROR = 1e-3  # by how much the flat panels of a curved one may be larger [m], as in clearances
+ERROR = 1e-3  # how far the flat panels that replace a curved one may be from it [m], as in clearances
 
 
 def pieces_of(solid: solids.Solid) -> tuple[Piece, ...]:
-    """The pieces of a solid in its own axes. Raises ModelError for a mesh that cannot be cut, and for a class that it does
-    not know."""
+    """The pieces of a solid in its own axes. Raises ModelError for a mesh that cannot be cut, and for a class without known
+    pieces."""
     if isinstance(solid, compounds.Compound):
         pairs: Any = solid.parts
         return tuple(x.moved(pose.position, pose.rotation) for part, pose in pairs for x in pieces_of(part))
@@ -60,7 +60,8 @@ def without_files(solid: solids.Solid) -> solids.Solid:
 
 
 def triangles_in(content: bytes, name: str) -> dict[str, list[list[float]]]:
-    """The vertices and the triangles in a file with this content, whose name tells its format. Raises ModelError."""
+    """The vertices and the triangles in a file with this content, whose name tells its format. Raises ModelError if it
+    cannot be read."""
     found = read(content, name)
     return {"vertices": found.vertices.tolist(), "triangles": found.triangles.tolist()}
 

@@ -33,7 +33,7 @@ class Outline(NamedTuple):
 
 @element
 class Solid(Element):
-    """Base of the forms. The origin is in their middle, the axis of round ones is z."""
+    """Base of the forms. The origin is in their middle; round forms have their axis along z."""
 
     def __post_init__(self) -> None:
         for d in declared(type(self)):
@@ -49,8 +49,8 @@ class Solid(Element):
 
 @element
 class Ball(Solid):
-    """A sphere, without a body: `Mechanism.add_visual` draws it on one, a `ShapeContact` lets it touch another,
-    `mbs.study.outputs.shape_on` fixes it to one for clearances.
+    """A sphere; a form without a body: `Mechanism.add_visual` draws it on a body, a `ShapeContact` lets it touch another
+    form, and `mbs.study.outputs.shape_on` fixes it to a body for clearances.
 
     >>> mbs.Ball(0.5) == mbs.Ball(radius=0.5)
     True
@@ -64,7 +64,7 @@ class Ball(Solid):
 
 @element
 class Box(Solid):
-    """A box, without a body, as `Ball`.
+    """A box; a form without a body, used like `Ball`.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_visual("upper", mbs.Box((0.1, 0.1, 1.0)), pose=mbs.Pose((0, 0, -0.5)))
@@ -84,7 +84,7 @@ class Box(Solid):
 
 @element
 class Tube(Solid):
-    """A solid cylinder along z, without a body, as `Ball`.
+    """A solid cylinder along z; a form without a body, used like `Ball`.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_visual("upper", mbs.Tube(radius=0.05, length=1.0), pose=mbs.Pose((0, 0, -0.5)))
@@ -99,7 +99,7 @@ class Tube(Solid):
 
 @element
 class Capsule(Solid):
-    """A cylinder along z with a hemisphere on each end, without a body, as `Ball`.
+    """A cylinder along z with a hemisphere on each end; a form without a body, used like `Ball`.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_visual("upper", mbs.Capsule(radius=0.05, length=0.9), pose=mbs.Pose((0, 0, -0.5)))
@@ -117,13 +117,13 @@ class Capsule(Solid):
 @element
 class Mesh(Solid):
     """A form from a CAD program, without a body: triangles in a file (STL, OBJ, PLY, ...) or as arrays, (vertices,
-    triangles) in place of the file. Equal meshes have the same file name or the same arrays.
+    triangles) in place of the file. Meshes are equal if they have the same file name or the same arrays.
 
     `Mechanism.add_visual` draws it on a body, and a `ShapeContact` lets it touch another form;
     `mbs.study.outputs.Mesh(body, mesh)`, or `shape_on` there with a pose, fixes it to a body for clearances. A file is read
-    only then, by trimesh (pip install 'jaxmbs[view]' or 'jaxmbs[mesh]'), and a mesh that is open can be drawn, but has
-    neither contact nor clearance. `mbs.save` writes arrays as lists of points: keep a mesh of many
-    thousand triangles in a file. Raises ModelError for arrays that do not describe triangles.
+    only when one of these needs it, by trimesh (pip install 'jaxmbs[view]' or 'jaxmbs[mesh]'). An open mesh can be drawn,
+    but has neither contact nor clearance. `mbs.save` writes arrays as lists of points: keep a mesh of many thousand
+    triangles in a file. Raises ModelError for arrays that do not describe triangles.
 
     >>> corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
     >>> wedge = mbs.Mesh(vertices=corners, triangles=[[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]], scale=0.1)

@@ -75,7 +75,7 @@ class SensorElement:
 
 @dataclass(frozen=True)
 class ControllerElement:
-    """fixed: what the controller is apart from its numbers."""
+    """A controller by its name; fixed: what it is apart from its numbers."""
 
     name: str
     fixed: Controller
@@ -177,8 +177,8 @@ class Structure:
 
     @cached_property
     def clocks(self) -> tuple[tuple[str, float], ...]:
-        """(name, period [s]) of all that samples: the sensors with a period of their own, the force elements that do, then
-        the controllers."""
+        """(name, period [s]) of everything that samples: the sensors with a period of their own, the force elements that
+        sample, then the controllers."""
         own = ((x.name, x.element.period) for x in self.sensors)
         measuring = tuple((name, period) for name, period in own if period is not None)
         acting = tuple((f.name, f.element.period) for f in self.forces if isinstance(f.element, SampledForce))

@@ -20,7 +20,7 @@ SHAPES = ("box", "cylinder", "cone", "sphere", "pipe", "nozzle", "half_pipe", "h
 
 @element
 class Visual(Element):
-    """A shape on a body. It fills the box `size` about the origin of its pose; round ones have their axis along z.
+    """A shape on a body. It fills the box `size` about the origin of its pose; round shapes have their axis along z.
 
     A pipe is hollow and open at both ends; so is a nozzle, which is narrower at its upper end. half_pipe and half_nozzle are
     their halves y > 0, in the box of the whole.
@@ -64,8 +64,8 @@ def visuals_of(x: Visual) -> tuple[Visual, ...]:
 
 
 def checked_visual(x: Visual, of_solid: bool = False) -> Visual:
-    """The same visual with plain tuples, which can be compared and hashed; of_solid: those of its triangles are a solid's,
-    which are plain. Raises ModelError if it is invalid."""
+    """The same visual with plain tuples, which can be compared and hashed; of_solid: whether its vertices and triangles are
+    those of a solid, which are plain tuples already. Raises ModelError if it is invalid."""
     if x.shape not in SHAPES:
         raise ModelError(f"shape {x.shape!r} does not exist; it is one of {', '.join(SHAPES)}")
     if x.color and not (

@@ -17,7 +17,8 @@ SIDES = 64  # of a circle in pictures
 
 @element
 class Cone(Solid):
-    """A cone along z, truncated if it has an `end_radius`, without a body, as `Ball`. Its middle is half-way along the axis.
+    """A cone along z, truncated if it has an `end_radius`; a form without a body, used like `Ball`. Its middle is half-way
+    along the axis.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_visual("upper", mbs.Cone(0.2, 0.5, end_radius=0.1), pose=mbs.Pose((0, 0, -0.5)))
@@ -43,7 +44,7 @@ class Cone(Solid):
 
 @element
 class Disc(Solid):
-    """A flat disc across z, such as the exit of a nozzle, without a body, as `Ball`.
+    """A flat disc across z, such as the exit of a nozzle; a form without a body, used like `Ball`.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_visual("upper", mbs.Disc(0.2), pose=mbs.Pose((0, 0, -1.0)))
@@ -60,8 +61,8 @@ class Disc(Solid):
 
 @element
 class Panel(Solid):
-    """A part of the wall of a cylinder or a cone about z, such as half a fairing, an interstage or a nozzle, without a body,
-    as `Ball`. Its middle is half-way along the axis of the wall; the panel is on the side of x.
+    """A part of the wall of a cylinder or a cone about z, such as half a fairing, an interstage or a nozzle; a form without
+    a body, used like `Ball`. Its middle is half-way along the axis of the wall; the panel is on the side of positive x.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_visual("upper", mbs.Panel(radius=0.2, length=0.5, thickness=0.01, angle=3.14159))
@@ -90,7 +91,7 @@ class Panel(Solid):
 
 @element
 class Hull(Solid):
-    """The convex hull of points, such as the corners of a drawing, without a body, as `Ball`.
+    """The convex hull of points, such as the corners of a drawing; a form without a body, used like `Ball`.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_visual("upper", mbs.Hull([[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0], [0, 0, 0.1]]))
@@ -106,7 +107,7 @@ class Hull(Solid):
         return (Outline("mesh", (1.0,) * 3, "", *plain_triangles(self.points, self._triangles())),)
 
     def _triangles(self) -> np.ndarray:
-        """Those of the surface, counterclockwise from outside."""
+        """The triangles of the surface, counterclockwise from outside."""
         from scipy.spatial import ConvexHull, QhullError
 
         points = np.asarray(self.points)

@@ -117,15 +117,15 @@ class ArticulatedInertia:
         return _from_entries(out)
 
     def of_columns(self, columns: Sequence[Motion]) -> ArticulatedInertia:
-        """The inertia against a motion (x_1 .. x_6) of something else, which moves the body by the sum of
-        columns[k] x_k: of a matrix Y with these columns, Yᵀ I Y."""
+        """Yᵀ I Y, with the matrix Y of these columns: the inertia against a motion (x_1 .. x_6) of something else, which
+        moves this body by the sum of columns[k] x_k."""
         forces = [self @ y for y in columns]
         return _from_entries({(i, j): columns[i] @ forces[j] for i in range(6) for j in range(i, 6)})
 
     @kernel
     def softened(self, bias: Force, e: Motion, d: Scalar) -> tuple[ArticulatedInertia, Force]:
-        """(I⁻¹ + d e eᵀ)⁻¹ with a coordinate axis e, and the bias force: those of this body when it accelerates, beyond what
-        carries it, by d times the force along the axis."""
+        """((I⁻¹ + d e eᵀ)⁻¹ with a coordinate axis e, the bias force): those that a carrier of this body feels if the body
+        also accelerates relative to it, by d times the force along the axis."""
         axis = _unit_index(e.scalars())
         assert axis is not None
         a, p = _entries(self), list(bias.scalars())

@@ -1,5 +1,5 @@
-"""Derivatives by the implicit function theorem: of solutions of linear systems, for components and arrays alike, and the
-parts of the rules of others."""
+"""Derivatives of the solutions of linear systems by the implicit function theorem, for components and arrays alike; and
+functions for the derivative rules of other solutions."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def reduced_part(
 
 
 def _above(model: Model, frame: str) -> list[str]:
-    """The joints between a body and the world."""
+    """The joints between a body and the world that have degrees of freedom."""
     s = model.structure
     if frame != WORLD and frame not in s.body_index:
         raise unknown("body", frame, [WORLD, *s.body_index], "reduced_part: frame")

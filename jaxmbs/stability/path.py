@@ -40,8 +40,8 @@ class EquilibriumPath(NamedTuple):
 
     stiffness (rows,): the least eigenvalue of the stiffness relative to the mass [1/s²], over motions that the constraints
     allow; negative: unstable; where it changes its sign, the path folds or branches. unstable (rows,): number of unstable
-    directions. status (rows,): int32; OK; UNBALANCED where the path was lost, NOT_RUN beyond its end: there, the
-    numbers are NaN and unstable is -1.
+    directions. status (rows,): int32; OK, UNBALANCED where the path was lost, or NOT_RUN beyond its end. In rows that are
+    not OK, the numbers are NaN and unstable is -1.
 
     >>> model = mbs.library.beam(8, stiffness=10.0, mass=1.0).build()
     >>> path = mbs.equilibrium_path(model, model.neutral(), "gravity", [0, 0, -9.81], start=[0, 0, 0], rows=50)

@@ -13,8 +13,9 @@ from jaxmbs.model import Mode, Model
 
 
 class Rows(NamedTuple):
-    """J (rows, nv), drift (rows,) [J a + drift = 0], velocity (rows,) [J v + free, zero if v satisfies the rows],
-    residual (rows,) [zero for nonholonomic rows], holonomic (rows,): a mask. Rows of held freedoms come last."""
+    """The constraint rows at a state. J (rows, nv); drift (rows,): J a + drift = 0; velocity (rows,): J v + free, zero if v
+    satisfies the rows; residual (rows,): zero for nonholonomic rows; holonomic (rows,): a mask. Rows of held degrees of
+    freedom come last."""
 
     J: Any
     drift: Any

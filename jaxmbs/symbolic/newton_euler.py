@@ -1,8 +1,8 @@
 """Inverse dynamics by the accelerations of the poles, for formulas that are written out.
 
-The forces are the same as those of `dynamics.rnea`, whose spatial accelerations also need the velocities of the poles.
-Here U = [alpha]x + [omega]x[omega]x gives the accelerations of all points as well as the torques, which takes fewer
-operations by hand [Y 3.170-3.172 with r" in place of the spatial acceleration].
+The forces are the same as those of `jaxmbs.dynamics.recursive.rnea`, whose spatial accelerations also need the velocities
+of the poles. Here U = [alpha]x + [omega]x[omega]x gives the accelerations of all points as well as the torques, which takes
+fewer operations when written out [Y 3.170-3.172 with r" in place of the spatial acceleration].
 """
 
 from __future__ import annotations

@@ -52,10 +52,10 @@ class Definition:
 class Workspace:
     """Everything that is named while an algorithm runs.
 
-    limit: a product of two sums is multiplied out if this gives at most so many terms, else the longer sum is named
-    first; longest: the same limit if the other factor is a constant; keep_sums: whether sums of inputs (rates of
-    parallel hinges) are named whenever they are multiplied; budget: number of products that may still be formed before
-    Overgrown is raised.
+    limit: a product of two sums is multiplied out if this gives at most that many terms; otherwise the longer sum is named
+    first; longest: the limit in place of this one if the other factor is a constant; keep_sums: whether sums of inputs
+    (rates of parallel hinges) are named whenever they are multiplied; budget: number of products that may still be formed
+    before Overgrown is raised.
     """
 
     limit: int

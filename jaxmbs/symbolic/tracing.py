@@ -115,7 +115,7 @@ def _lower(rows: Sequence[Sequence[Scalar]]) -> tuple[dict[tuple[int, ...], Scal
 
 
 def _solved(state: State, x: Any) -> Any:
-    """Accelerations by L D Lᵀ of the mass matrix; its entries and the right-hand side get names first."""
+    """Accelerations by U D Uᵀ of the mass matrix; its entries and the right-hand side get names first."""
     w: Workspace = x["tau"][0].w
     A, bias = crba.mass_matrix(state), newton_euler.inverse_dynamics(state, None)
     A = [[w.short(c) for c in row] for row in A]

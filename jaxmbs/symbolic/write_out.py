@@ -36,10 +36,11 @@ AGREEMENT = 1e-9  # relative difference allowed between the formulas and the fun
 def write_out(model: Model, what: str, *, constants: str = "symbols", method: str | None = None) -> WrittenOut:
     """Formulas of one function of the model, with few operations, as LaTeX, Python and C [T 1-4].
 
-    what: "mass_matrix", "bias_forces", "inverse_dynamics", "forward_dynamics" or "kinetic_energy", like the functions
-    of those names. The algorithms run on symbols; everything that depends only on parameters is gathered in named
-    constants, which are not counted; hinges with parallel axes give sines and cosines of sums of angles; common parts
-    and common factors are named. Several ways of writing are tried, and the one with the fewest operations is returned.
+    what: "mass_matrix", "bias_forces", "inverse_dynamics" or "forward_dynamics", like the functions of these names, or
+    "kinetic_energy", the first result of `energy`. The algorithms run on symbols; everything that depends only on
+    parameters is gathered in named constants, which are not counted; hinges with parallel axes give sines and cosines of
+    sums of angles; common parts and common factors are named. Several ways of writing are tried, and the one with the
+    fewest operations is returned.
 
     constants: "symbols" for formulas that hold for any values of the parameters that are not structurally 0 or +-1 (the
     constants are computed from the parameters by generated code), or "numbers" for formulas that also exploit which
@@ -51,9 +52,10 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     has been evaluated at a random state and compared with the function itself. Locks and switches are not written out:
     the formulas are those of the model without locks and with every element switched on.
 
-    Raises ModelError for joints and forces that functions give, which have no formula here (General, External,
-    LineForce), for traced or batched numbers, for forward dynamics with constraints, for a model without a degree of
-    freedom, and for an unknown name. It takes from a fraction of a second (three links) to some seconds (seven axes).
+    Raises ModelError for joints that are defined by functions (General); for force elements without a formula, such as
+    External, LineForce, ShapeContact and Aerodynamics, except in the mass matrix and the kinetic energy; for flexible
+    bodies, traced or batched numbers, forward dynamics with constraints, a model without a degree of freedom, and an unknown
+    name. It takes from a fraction of a second (three links) to some seconds (seven axes).
 
     >>> formulas = mbs.textbook.write_out(mbs.library.double_pendulum().build(), "mass_matrix")
     >>> print(formulas.operations)

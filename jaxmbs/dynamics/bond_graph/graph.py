@@ -72,7 +72,7 @@ class BondGraph:
     def powers(self) -> dict[str, Float[jax.Array, " ..."]]:
         """Power [W] that every element takes up, negative for a source that supplies power. The powers sum to zero.
 
-        The inertias take up the rate of the kinetic energy, the springs the rate of their potential energy.
+        The inertias take up the rate of change of the kinetic energy, the springs that of their potential energy.
         """
         out: dict[str, Any] = {x: 0.0 for x in self.elements}
         for b in self.bonds:

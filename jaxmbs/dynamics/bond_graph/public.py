@@ -55,8 +55,8 @@ def bond_graph(
     (Sf: the prescribed motion of a rheonomic joint), "lock:<joint>" (Sf, with a mode; an open lock has no effort),
     "given:<constraint>" (Sf); transformers (MTF). The world is not a node, because it does no work. Bonds point where
     power counts as positive: out of sources, into I, C, R. The efforts at every node sum to zero if a is the
-    acceleration of the motion [K 2]. Works under jit, vmap and grad. Raises ModelError for wrong shapes and for
-    armature.
+    acceleration of the motion [K 2]. Works under jit, vmap and grad. Raises ModelError for wrong shapes, flexible bodies
+    and armature.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> graph = mbs.textbook.bond_graph(model, [0.5, 0.0], [1.0, 0.0])

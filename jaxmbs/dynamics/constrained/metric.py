@@ -18,7 +18,8 @@ from jaxmbs.spatial.scalar import Scalar, either, is_number, total, vanishes, wh
 
 
 class MatrixMetric(Metric):
-    """From the mass matrix and the constraint Jacobian: in components, or as arrays (`saddle_arrays`) if they are large."""
+    """The equations from the mass matrix and the constraint Jacobian: in components (`saddle`), or as arrays
+    (`saddle_arrays`) if they are large."""
 
     def __init__(
         self,

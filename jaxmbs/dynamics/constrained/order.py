@@ -42,9 +42,9 @@ class Elimination:
 
 
 class Plan(NamedTuple):
-    """strands: the steps, last to first, their kind an `Elimination`; of_node: the link or constraint of every step;
-    ends: for every step, the constraint of each item of `Elimination.attached`; constraints: all constraints; size:
-    number of rows in the largest front."""
+    """The steps of an elimination. strands: the steps, last to first, their kind an `Elimination`; of_node: the link or
+    constraint of every step; ends: for every step, the constraint of each item of `Elimination.attached`; constraints: all
+    constraints; size: number of rows in the largest front."""
 
     strands: tuple[Strand, ...]
     of_node: tuple[int, ...]

@@ -134,7 +134,8 @@ def impact(
     `on` (None: all), the velocity becomes -restitution times the velocity before; for the others it becomes zero.
     target: {name: velocity after the impact [m/s, rad/s]} of driven constraints and locked joints, which overrides
     this; a number, or one number per row or degree of freedom. Impulses are in N s and N m s, in the order of the
-    multipliers; `joint_impulses` gives those that locks transmit. Raises ModelError for unknown names.
+    multipliers; `joint_impulses` gives those that locks transmit. Raises ModelError for unknown names, a target joint that
+    is not locked, and a model without constraints if no mode is given.
 
     >>> model = mbs.library.crank_slider().build()
     >>> v, impulses = mbs.impact(model, [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], on="pin")  # the slider is caught

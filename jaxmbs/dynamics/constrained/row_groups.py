@@ -22,7 +22,7 @@ from jaxmbs.spatial.known import ZERO
 
 
 class RowGroups(Constraints):
-    """The rows as arrays, with free = 0. plan: that of their elimination; forest: the groups; ends: `Rows.ends` per
+    """The rows as arrays, with free = 0. plan: the order of their elimination; forest: the groups; ends: `Rows.ends` per
     group."""
 
     def __init__(self, state: State, plan: Plan, forest: Forest, found: Sequence[Rows]):

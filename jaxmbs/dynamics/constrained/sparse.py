@@ -28,7 +28,7 @@ Pair = tuple[jax.Array, jax.Array]  # a (nv,) or forces; multipliers or rates (m
 
 
 class SparseMetric(Metric):
-    """For the rows of `row_groups`, with arrays as arguments and results."""
+    """The equations with the rows of `row_groups`, with arrays as arguments and results."""
 
     def __init__(self, found: RowGroups, prescribed: Any = None):
         state = found.state

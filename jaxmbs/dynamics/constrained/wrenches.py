@@ -59,8 +59,8 @@ def reactions(state: State, tau: Any, prescribed: Any) -> tuple[list[Force], lis
 
 
 def in_rows(tree: Tree, in_joints: list[Force], in_loops: list[Force]) -> jax.Array:
-    """(joints, 6) wrenches of all tree joints, given per block, and of all cut joints; of modes, which transmit none, no
-    numbers."""
+    """(joints, 6) wrenches of all tree joints, given per block, and of all cut joints; NaN for the modes of a flexible body,
+    which transmit none."""
     rows = [tree.vector(list(F.scalars())) for F in (*tree.per_link(in_joints), *in_loops)]
     of_modes = {i for i, link in enumerate(tree.structure.links) if link.joint.elastic}
     return jnp.stack([jnp.full_like(row, jnp.nan) if i in of_modes else row for i, row in enumerate(rows)])

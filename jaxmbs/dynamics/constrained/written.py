@@ -34,7 +34,8 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Written(Constraints):
-    """J: one tuple (nv) per row; free: see `Constraints`; parts: the constraints to which the rows belong."""
+    """The rows in components. J: one tuple (nv) per row; free: see `Constraints`; parts: the constraints to which the rows
+    belong."""
 
     state: State
     J: tuple[tuple[Scalar, ...], ...]

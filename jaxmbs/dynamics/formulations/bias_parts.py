@@ -20,7 +20,7 @@ from jaxmbs.model.shapes import Float
 
 
 class BiasSplit(NamedTuple):
-    """Parts of the bias (nv,) each, on the left-hand side of A a + bias = tau.
+    """The parts of the bias, each (nv,), on the left-hand side of A a + bias = tau.
 
     bias = centrifugal + coriolis + rheonomic + gravity + elements. centrifugal: the terms with the square of one rate;
     coriolis: those with the product of two; rheonomic: the terms due to the prescribed motion of rheonomic joints
@@ -42,7 +42,7 @@ class BiasSplit(NamedTuple):
 
 
 class _Unloaded(State):
-    """The tree without force elements."""
+    """A state without force elements."""
 
     @functools.cached_property
     def loads(self) -> LinkLoads:

@@ -32,9 +32,10 @@ Motions = tuple[tuple[str, int | None, Program | Opaque], ...]
 
 
 class Controlled(NamedTuple):
-    """q (nq,), v (nv,) with the values of the controlled coordinates, accelerations a (nv,), drive (nv,) [N, N m].
+    """The motion of a tree whose controlled coordinates are given.
 
-    The drive is zero along coordinates that are not controlled.
+    q (nq,), v (nv,): with the given values of the controlled coordinates; a (nv,): accelerations; drive (nv,) [N, N m]: zero
+    along coordinates that are not controlled.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> found = mbs.textbook.controlled_dynamics(model, [0.0, 0.3], [0.0, 0.0], motions={"elbow": jnp.sin})

@@ -152,7 +152,8 @@ def bias(state: State) -> jax.Array:
 
 
 class PlanarParameters(NamedTuple):
-    """d, alpha (n, n), b, beta (n,): magnitudes [m] and angles [rad] of d_ij and b_i0 [Y table 3.1].
+    """Magnitudes [m] and angles [rad] of the vectors of a planar tree [Y table 3.1]: d, alpha (n, n) of d_ij, and b, beta
+    (n,) of b_i0.
 
     >>> found = mbs.textbook.planar_parameters(mbs.library.triple_pendulum().build())
     >>> found.d.shape, found.beta.shape

@@ -79,7 +79,7 @@ def moving_base_dynamics(
 
     q (nq,), v (nv,): joint coordinates and rates, relative to body 0; tau (nv,) or None; base: its motion; method:
     "configuration" (any joint) or "barycentric" (rotational joints). Raises ModelError for a root on a Free joint,
-    which the base does not carry.
+    which the base does not carry, and for constraints, flexible bodies and armature.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> cart = mbs.textbook.MovingBase(position=lambda t: jnp.stack([jnp.sin(t), 0 * t, 0 * t]))
@@ -120,7 +120,8 @@ def free_dynamics(
     """Accelerations a (nv,) of free systems, with centres of mass and rotations decoupled [Y 3.2.3, 3.4.5].
 
     At q (nq,), v (nv,) under tau (nv,) or None. Every joint on the world must be a Free joint. method: "barycentric"
-    (the other joints are rotational [Y 3.64-3.67]) or "configuration" (any joints, [Y 3.4.5]).
+    (the other joints are rotational [Y 3.64-3.67]) or "configuration" (any joints, [Y 3.4.5]). Raises ModelError for other
+    joints, constraints, flexible bodies and armature.
 
     >>> model = mbs.library.stage_separation().build()
     >>> a = mbs.textbook.free_dynamics(model, model.neutral(), jnp.zeros(12), method="configuration")
@@ -146,7 +147,7 @@ def body_loads(
 
     For rotational joints, and Free joints on the world; at q (nq,), v (nv,) under tau (nv,) or None. For body i,
     about its inward hinge: momentum_rate_i = moment_i + c_i x at_centre_i + sum over the hinges j on it of
-    b_j x at_hinge_j [W 4.2].
+    b_j x at_hinge_j [W 4.2]. Raises ModelError for other joints, constraints, flexible bodies and armature.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> print(mbs.textbook.body_loads(model, [0.0, 0.0], [0.0, 0.0]).at_centre.round(3))

@@ -65,7 +65,7 @@ def _momenta(
 def _of_modes(
     tree: Tree, motions: Sequence[LinkMotion], own: Sequence[Force], whole: Sequence[RigidInertia], i: int
 ) -> Iterator[tuple[Force, list[Scalar]]]:
-    """The same for the modes of a flexible body, which move the body itself and all that its nodes carry."""
+    """As `_momenta`, for the modes of a flexible body, which move the body itself and all that its nodes carry."""
     nodes = tree.structure.children[i]
     for k, F in enumerate(own):
         along: list[Scalar] = [ONE if k == l else ZERO for l in range(len(own))]

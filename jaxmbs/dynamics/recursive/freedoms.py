@@ -39,8 +39,8 @@ def eliminated(
     lock: Scalar | None = None,
     prescribed: Scalar = 0.0,
 ) -> tuple[ArticulatedInertia, Force, Freedom]:
-    """The inertia and the bias force of what moves along S, as they appear to what carries it, and the freedom along S.
-    lock: None if it is never locked."""
+    """(inertia, bias force, freedom along S) after the elimination of the motion along S: the first two are those of what
+    moves along S as its carrier feels them. lock: None if the freedom is never locked."""
     U = I @ S
     if lock is not None:
         f = _free_or_locked(S, U, p, tau, armature, lock, prescribed)
@@ -51,6 +51,6 @@ def eliminated(
 
 @kernel
 def released(S: Motion, A: Motion, f: Freedom) -> tuple[Motion, Scalar]:
-    """Acceleration of the link after one degree of freedom is added, and of that one itself [Y 3.174, 3.172]."""
+    """(acceleration of the link, the motion along S included; acceleration along S) [Y 3.174, 3.172]. A: without it."""
     rate = f.rate - A @ f.scaled
     return A + S * rate, rate

@@ -44,7 +44,7 @@ def implicit(
         return [jnp.asarray(x, dtype) for x in value(whole(arrays))]
 
     def rule(arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        # saved by the checkpoints of `loops`, as one array
+        # saved by the checkpoints of `jaxmbs.simulate.loops`, as one array
         a = list(checkpoint_name(jnp.stack(solution(*arrays)), ACCELERATIONS))
 
         def at(arrays: Sequence[Any]) -> list[Any]:

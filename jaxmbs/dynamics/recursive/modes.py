@@ -40,8 +40,9 @@ class Node:
 
 @components
 class Mode:
-    """A mode that was eliminated after those that follow it: U / D, the row of D up to it, divided by D, and
-    (tau - p) / D. U: the wrench on the body's frame per unit acceleration of the mode; D: the forces along all modes."""
+    """A mode that was eliminated after those that follow it. scaled: U / d; row: the entries of its row of D before the
+    diagonal, divided by d; rate: (tau - p) / d. U: the wrench on the body's frame per unit acceleration of the mode; D: the
+    force along each mode per unit acceleration of each mode; d: the diagonal entry of D."""
 
     scaled: Force
     row: tuple[Scalar, ...]
@@ -52,8 +53,8 @@ class Mode:
 class Series:
     """Modes that were eliminated together with a node. rates: their accelerations without a force at the node; scaled: per
     mode, U / D; columns: the motion of the node per unit motion of the body; behind, bias: inertia and bias force at the
-    node as they appear through the modes, which give the force there; yielding: per mode, s / D, so that it accelerates less
-    by the work of this force on it."""
+    node as seen through the modes, which give the force f there; yielding: per mode, s / D: the force reduces the
+    acceleration of the mode by s f / D."""
 
     rates: tuple[Scalar, ...]
     scaled: tuple[Force, ...]
@@ -91,8 +92,8 @@ class Body(NamedTuple):
 def eliminate(
     I: ArticulatedInertia, p: Force, nodes: Sequence[Node], m: LinkMotion, link: Link, drive: Drive
 ) -> tuple[tuple[ArticulatedInertia, Force], Any]:
-    """What a flexible body hands to its parent, the articulated inertia and bias force that remain when its modes follow
-    its motion, and its modes."""
+    """((articulated inertia, bias force), eliminated modes): the first pair is what a flexible body hands to its parent, its
+    modes following its motion."""
     d = link.deformation
     p, along = p + d.wrench(m.V, ()), list(d.bias(m.V))
     heavy = [x for x in nodes if x.carries]
@@ -205,8 +206,8 @@ def _units() -> list[Motion]:
 
 
 def release(A: Motion, m: LinkMotion, found: Any) -> tuple[tuple[Motion, tuple[Scalar, ...]], tuple[Scalar, ...]]:
-    """(what nodes move with: the acceleration of the body's frame and those of the modes; those of the modes), with the
-    acceleration A of the parent."""
+    """(state for the nodes, result): the state is (acceleration of the body's frame, accelerations of the modes), the result
+    the latter alone. A: acceleration of the parent."""
     A = m.X.motion_to_child(A) + m.c
     rates: list[Scalar] = []
     if isinstance(found, Series):

@@ -150,8 +150,8 @@ def placed(model: Model) -> Model | None:
 def may_count(*arguments: Any) -> bool:
     """Whether the number of iterations of a loop may be an input of the program of a function with these arguments.
 
-    They are known, apart from batches and tangents of known numbers: reverse mode, which has to store what each
-    iteration produces, is faster if the number is part of the program.
+    It may on a CPU, outside row programs, if all arguments are known, or are batches or tangents of known numbers. Reverse
+    mode, which has to store what each iteration produces, is faster if the number is part of the program.
     """
     compiled = jax.default_backend() == "cpu" and not is_part_of_a_row()
     return compiled and all(map(_is_known, jax.tree_util.tree_leaves(arguments)))

@@ -39,7 +39,7 @@ class Deformation:
         return F
 
     def bias(self, V: Motion) -> tuple[Scalar, ...]:
-        """Force along each mode at accelerations zero of the frame and of all modes."""
+        """Force along each mode while the frame and all modes have zero accelerations."""
         w, n = V.angular, len(self.rates)
         across, h = w.cross(V.linear), w * 0.5
         spread = Symmetric3(w.x * h.x, w.y * h.y, w.z * h.z, w.x * w.y, w.x * w.z, w.y * w.z)
@@ -91,7 +91,7 @@ def deformed(p: Any, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[RigidIne
 
 
 def _antisymmetric(above: Sequence[Any], n: int) -> list[dict[int, Any]]:
-    """Per row {column: entry} of the antisymmetric matrix with these entries above its diagonal, or none."""
+    """Per row {column: entry} of the antisymmetric matrix with these entries above its diagonal; empty if there are none."""
     rows: list[dict[int, Any]] = [{} for _ in range(n)]
     pairs = ((k, l) for k in range(n) for l in range(k + 1, n))
     for (k, l), x in zip(pairs, above, strict=False):
@@ -100,8 +100,9 @@ def _antisymmetric(above: Sequence[Any], n: int) -> list[dict[int, Any]]:
 
 
 def momenta(p: Any, q: Sequence[Scalar], share: float) -> list[Vector3]:
-    """For each mode, the derivative of mass times centre of mass; with share 0.5, what times its coordinate adds up to the
-    change of mass times centre of mass. p: as in `deformed`."""
+    """For each mode, the derivative of mass times centre of mass with respect to its coordinate. With share 0.5, the mean of
+    this derivative between the undeformed body and q: times the coordinates, it adds up to the change of mass times centre
+    of mass. p: as in `deformed`."""
     n, linear = len(q), _grouped(p["momentum"], 3)
     shorter = _paired(p["moment_curvature"], n, 3)
     if not shorter:

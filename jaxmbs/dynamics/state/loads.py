@@ -32,7 +32,7 @@ def action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, 
 
 @kernel
 def stored_action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
-    """The same for the part of the loads that follows from the potential, in a scene at rest."""
+    """As `action`, for the part of the loads that follows from the potential, in a scene at rest."""
     loads = Loads(scene)
     element.apply_stored(numbers, scene, loads)
     return loads.on_body, loads.on_joint, loads.on_all

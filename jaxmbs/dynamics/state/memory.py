@@ -51,8 +51,8 @@ def rates(state: State) -> States:
 
 
 def power(energy: Callable[[State], Scalar], state: State, rates: States) -> Scalar:
-    """The rate [W] at which the energy of the mechanism changes because states do, at constant q and v: that of mass
-    which leaves, for instance."""
+    """The rate [W] at which the energy of the mechanism changes because states do, at constant q and v, as when mass
+    leaves it."""
     tree = state.tree
     if not rates or not any(_holds_energy(f.element) for f in tree.structure.forces):
         return ZERO

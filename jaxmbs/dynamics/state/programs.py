@@ -26,7 +26,7 @@ MANY = 6  # the user is warned if one line of source is compiled this many times
 
 
 class Program:
-    """A traced function, called with (arrays that it closes over, *arguments). Equal operations make it equal."""
+    """A traced function, called with (arrays that it closes over, *arguments). Programs with equal operations are equal."""
 
     def __init__(self, closed: Any, treedefs: tuple[Any, Any]):
         self.jaxpr, self.treedefs = closed.jaxpr, treedefs

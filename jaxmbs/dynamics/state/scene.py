@@ -106,7 +106,7 @@ class TreeScene:
             else:
                 places.append(places[link.parent] @ m.X)
                 own = sum((S * x for S, x in zip(m.S, v, strict=True)), ZERO_MOTION)
-                if joint.rheonomic:  # of what depends on time alone, the digits are those of the world
+                if joint.rheonomic:  # what depends on time alone has no more digits than in the world
                     before = self.motions[link.parent].V
                     own = m.V + m.X.motion_to_child(before) * -1.0
                 velocities.append(m.X.motion_to_child(velocities[link.parent]) + own)
@@ -163,7 +163,7 @@ class TreeScene:
 
     def _flexible(self, share: float) -> Iterator[tuple[str, str, list[Vector3]]]:
         """(body, joint of its modal coordinates, for each mode its momentum per unit rate) of every flexible body; with
-        share 0.5, the mean of this from the undeformed body."""
+        share 0.5, the mean of this momentum between the undeformed body and the present one."""
         s = self.tree.structure
         for body, i in s.modes_of.items():
             link = s.links[i]
@@ -191,7 +191,7 @@ class TreeScene:
         air = self.air(getattr(element, "body", WORLD), self.tree.values[f"{name}.reference"]) if element.in_air else ()
         inertias = self.inertias(masses) if element.on_every_inertia else ()
         pair = element.pairwise and WORLD not in (getattr(element, f) for f in element.bodies)
-        # in air, velocities count as they are, and places by the distance of two bodies alone
+        # in air, velocities are those in the world; of places, only the distance between two bodies matters
         beside = pair or element.in_air
         bodies = self.together(named, motion=pair) if beside else {b: self.body(b) for b in sorted(named)}
         return Scene(self.t, bodies, joints, masses, external, rates, sides, air, inertias)

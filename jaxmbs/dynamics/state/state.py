@@ -120,7 +120,7 @@ def _scalars(x: Any) -> Any:
 
 
 class Inertial(State):
-    """The tree without gravity and force elements."""
+    """A state without gravity and force elements."""
 
     @property
     def base_acceleration(self) -> Motion:
@@ -132,8 +132,8 @@ class Inertial(State):
 
 
 class Struck(State):
-    """The tree during an impulse if `now` is true: at rest, without gravity and force elements, so that accelerations
-    are jumps of velocity. before: the generalized velocities before the jump."""
+    """A state during an impulse if `now` is true: at rest, without gravity and force elements, so that accelerations are
+    jumps of velocity; otherwise an ordinary one. before: the generalized velocities before the jump."""
 
     def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, now: Scalar, before: Any):
         super().__init__(tree, q, [where(now, 0.0, x) for x in v], t, mode)

@@ -79,14 +79,15 @@ class Controller(WithParameters):
     are held until the next sample.
 
     fn(model, t, q, v, state, readings, key) -> (state, commands), written with jax.numpy; it may leave out key, and may take
-    one more argument, `parameters`: the numbers of that field, such as gains, with the period and the delay. model: has the
-    states of all elements and all commands of this instant; state: a pytree of numbers like the one given here (a list of
-    numbers is an array; all become floats), or None; readings: {name of a sensor: array} of those in `reads`; key: one of
-    jax.random, different at each sample, made from that of `simulate`. commands: one value for each parameter in `writes`
-    ("wheel.torque"), as a tuple in their order or by name; a single one may be a plain value. The values of these parameters
-    in the model hold until the first command. Commands take effect after `delay`, which is shorter than the period; without
-    a delay here, `mbs.set` cannot add one. All controllers that sample at the same instant see the motion before any of them
-    acts. A command that its parameter cannot have, such as a negative stiffness, gives the status UNPHYSICAL.
+    one more argument, `parameters`: the numbers of that field, such as gains, with the period and the delay. model: the
+    model with the states of all elements and all commands at this instant; state: a pytree of numbers like the one given
+    here (a list of numbers becomes an array, and all numbers become floats), or None; readings: {name of a sensor: array} of
+    those in `reads`; key: a key of jax.random, different at each sample, derived from that of `simulate`. commands: one
+    value for each parameter in `writes` ("wheel.torque"), as a tuple in their order or by name; a single one may be a plain
+    value. Until the first command, these parameters have their values in the model. Commands take effect after `delay`,
+    which is shorter than the period; without a delay here, `mbs.set` cannot add one. All controllers that sample at the same
+    instant see the motion before any of them acts. A command that its parameter cannot have, such as a negative stiffness,
+    gives the status UNPHYSICAL.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("hold", mbs.TorsionSpring("elbow", stiffness=20.0, damping=1.0))
@@ -138,8 +139,8 @@ class Controller(WithParameters):
         return "key" in names_of(self.fn)
 
     def check_law(self, where: str) -> None:
-        """Raise ModelError if a ready-made law lacks gains, or has others than it knows, or a state of another shape. where:
-        beginning of the message."""
+        """Raise ModelError if a ready-made law lacks gains, is given gains that it does not know, or a state of another
+        shape. where: beginning of the message."""
         if (needs := needs_of(self.fn)) is not None:
             shapes = [np.shape(x) for x in jax.tree_util.tree_leaves(self.state)]
             needs.check(where, dict(cast(Any, self.parameters)), shapes[0] if len(shapes) == 1 else None)
@@ -159,7 +160,7 @@ class Controller(WithParameters):
 
     @property
     def memory(self) -> Element | None:
-        """The numbers of its state as an element; None without any."""
+        """The numbers of its state as an element; None if there are none."""
         if not Layout.of(self.state).size:
             return None
         leaves = jax.tree_util.tree_leaves(self.state)

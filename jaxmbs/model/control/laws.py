@@ -2,8 +2,8 @@
 
 Each is called as fn(model, t, q, v, state, readings, parameters) and uses the readings of the sensors in the order of
 `reads`; the commands are for the parameters in `writes`, in their order. Gains with a default may be left out, and so may
-the state of a law that has one. Gains of other names, and sensors that give something else, are refused when the controller
-is added to a mechanism and when the mechanism is built.
+the state of a law that has one. Gains of other names are refused when the controller is added to a mechanism, and sensors
+that give something else when the mechanism is built.
 
 >>> mech = mbs.library.double_pendulum()
 >>> mech.add_force("motor", mbs.Actuator("shoulder", lag=0.01))
@@ -66,7 +66,8 @@ def _turns(p: Parameters) -> Parameters:
 
 
 def _independent(rows: Any) -> Any:
-    """Whether the directions (..., n, 3) span as much as they can, from the determinant that `_solved` divides by."""
+    """Whether n directions (..., n, 3) are independent, or three of them if n is more; from the determinant by which
+    `_solved` divides."""
     n = min(rows.shape[-2], 3)
     left, right = (rows[..., :, None, :], rows[..., None, :, :]) if n < 3 else (rows[..., :, None], rows[..., None, :])
     A = (left * right).sum(-1 if n < 3 else -3)
@@ -102,10 +103,10 @@ def quaternion_feedback(
     `target` (1, 0, 0, 0), on the shorter way, and w the angular velocity.
 
     stiffness and damping are one number each, or three, by axis. axes: the torque on the body for a command of 1, three
-    numbers for each command, by default the three body axes; more than three commands are those of least norm, fewer those
-    of least squares. One must not be zero, two not parallel, and three or more not in one plane.
-    For a reaction wheel, whose torque is that on the wheel, the numbers are those of minus its axis; for
-    a gimbal, thrust times lever.
+    numbers for each command, by default the three body axes. More than three commands are those of least norm; fewer come as
+    close to the torque as they can (least squares). A single axis must not be zero, two must not be parallel, and three or
+    more must not all lie in one plane. The command of a reaction wheel is the torque on the wheel, so that its numbers are
+    minus its axis; those of a gimbal are thrust times lever.
     """
     attitude, turning = _TURN.seen(readings)
     gains = _TURN.complete(parameters)
@@ -167,8 +168,9 @@ def pulse_width(
     """Pulses of two opposite PulsedThrusters, for writes = ("plus.start", "plus.width", "minus.start", "minus.width").
 
     The demand is that of `proportional_derivative`, as a share of `full`, the torque or force of a thruster that fires all
-    the time; the pulse lasts this share of the controller's period, and begins with its delay after the sample. A pulse that
-    lasted the whole period is lengthened: its start stays. The next command cuts off what remains of a thruster's `fall`.
+    the time; the pulse lasts this share of the controller's period, and begins with the controller's delay after the sample.
+    If the pulse before lasted the whole period, it goes on: it keeps its start and becomes longer. The next command cuts off
+    what remains of a thruster's `fall`.
     state: start and width of the last pulses, zero at the start.
     """
     state = _PULSES.remembered(state)

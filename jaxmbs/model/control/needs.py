@@ -22,7 +22,7 @@ class Gain:
     """A number, or a list of numbers, that a law takes by name.
 
     default: None for one that must be given; shapes: those that it may have, None for any length; least: the smallest
-    value that it may have; above: the value below all that it may have.
+    value that it may have; above: a bound that it must exceed.
     """
 
     default: Any = None
@@ -43,7 +43,8 @@ class Gain:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one sensor must give. what: in words, with the sensor that gives it; sizes: how many numbers it may be."""
+    """What one sensor must give. what: in words, with a sensor that gives it; sizes: the numbers of components that it may
+    have."""
 
     what: str
     sizes: tuple[int, ...]
@@ -53,9 +54,9 @@ class Reading:
 class Needs:
     """What a law needs.
 
-    name: of the law in files; gains: by name; reads: of the sensors, in the order of `reads`, nothing for any sensors;
-    state: how many numbers it remembers, all zero at the start; together: what must hold of the gains in combination,
-    {remedy: whether it holds} from arrays (..., n) by name.
+    name: of the law in files; gains: by name; reads: the readings, in the order of the controller's `reads`, empty if any
+    sensors will do; state: how many numbers it remembers, all zero at the start; together: what must hold of the gains in
+    combination, {remedy: whether it holds} from arrays (..., n) by name.
     """
 
     name: str
@@ -103,15 +104,15 @@ class Needs:
         return found | dict(self.together(p))
 
     def complete(self, given: Numbers, *further: str) -> dict[str, Any]:
-        """The given gains with the defaults of all others. Raises ModelError if one is missing, or one of the `further`
-        numbers."""
+        """The given gains with the defaults of all others. Raises ModelError if a gain without a default, or one of the
+        `further` numbers, is missing."""
         for name in (*further, *(name for name, gain in self.gains.items() if gain.default is None)):
             if name not in given:
                 raise ModelError(self._lacks(name, given))
         return {name: gain.default for name, gain in self.gains.items()} | dict(given)
 
     def seen(self, readings: Numbers) -> list[Any]:
-        """The readings that the law uses, each as one axis. Raises ModelError if they are not what it needs."""
+        """The readings that the law uses, each with one axis. Raises ModelError if they are not what the law needs."""
         found = [jnp.ravel(x) for x in readings.values()][: len(self.reads)]
         sizes = [x.size for x in found]
         if len(found) < len(self.reads) or any(n not in w.sizes for n, w in zip(sizes, self.reads, strict=True)):
@@ -146,5 +147,5 @@ def declares(needs: Needs) -> Callable[[F], F]:
 
 
 def needs_of(fn: Any) -> Needs | None:
-    """What a law has declared; None for a function of the user's."""
+    """What a law has declared; None for a user-defined function."""
     return next((needs for law, needs in _DECLARED if law is fn), None)

@@ -64,7 +64,7 @@ def seconds(given: Any, what: str) -> float:
 
 
 def instead_of_rate(name: str, value: Any) -> str | None:
-    """What to pass instead of a sampling rate [Hz], if the name of a field that does not exist means one."""
+    """What to pass instead of a sampling rate [Hz], if `name`, which is no field, means one; otherwise None."""
     if name.lower() not in _RATES:
         return None
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and 0 < value < np.inf
@@ -197,7 +197,7 @@ class StarTracker(Sensor):
 
 @element
 class Encoder(Sensor):
-    """The coordinates of a joint, plus a bias and rounded to a resolution if one is given, and then its rates.
+    """The coordinates of a joint, with a bias added and then rounded to a resolution if one is given, followed by its rates.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_sensor("encoder", mbs.Encoder("elbow", resolution=2 * np.pi / 4096))

@@ -16,8 +16,8 @@ class Lock(Action):
     transmit impulses, brings their rates to zero.
 
     With a restitution e the joint rebounds first: each time the event happens, its rates become -e times their previous
-    values, until these rebound rates are below rest_rate; then it is locked. Only then are events armed that wait for
-    this one (`after`).
+    values, until these rebound rates are below rest_rate; then it is locked. Events that wait for this one (`after`) are
+    armed only then.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("latch", when=mbs.JointReaches("elbow", 0.0), then=mbs.Lock("elbow"))

@@ -81,8 +81,8 @@ class Condition(Element):
 
     def lacking(self, p: Numbers, start: Mapping[str, Any], end: Mapping[str, Any]) -> Any:
         """The share of the way to the event that a motion still lacks at its end, which leads a search towards motions in
-        which it happens. start, end: coordinates of the joints that the fields name, there and then; 0 if they do not
-        tell."""
+        which it happens; 0 if the joints do not tell. start, end: coordinates of the joints that the fields name, at the
+        start and at the end of the motion."""
         return 0.0
 
 

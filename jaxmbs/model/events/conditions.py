@@ -205,9 +205,9 @@ class StateReaches(Condition):
             )
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
-        """The factor changes neither the zero nor the derivative there, but the zero that is expected at the end of a trial
-        step comes a rounding error before that of a corner with the same zero. Otherwise, the corner could come first, and
-        the state would stop a rounding error before its value."""
+        """The guards times a factor slightly above 1, which changes neither their zeros nor their derivatives. With it, the
+        zero that is expected at the end of a trial step comes a rounding error before that of a corner with the same zero.
+        Otherwise, the corner could come first, and the state would stop a rounding error before its value."""
         scene: Whole = now.state.scene
         x = jnp.asarray(scene.tree.values.components(self.state)[self.component])
         beyond = x - p["value"]

@@ -56,7 +56,7 @@ class FlightReaches(Condition):
         }
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
-        """As a share of the value, or of the planet's radius, so that what rounding leaves is small beside one."""
+        """The guards as shares of the value or of the planet's radius, so that rounding errors are small compared with 1."""
         scene: Whole = now.state.scene
         beyond = scene.flight(self.body)[self.part] - p["value"]
         if self.part not in _SIGNED:
@@ -72,7 +72,7 @@ class OrbitReaches(Condition):
     height of the periapsis or the apoapsis, the eccentricity or the inclination.
 
     A semi-major axis passes its value where the energy of the orbit, -mu/2a, passes that of the value; an apoapsis that
-    rises beyond infinity passes every height above it. It needs a planet (`Mechanism.set_environment`).
+    rises beyond infinity passes every height above it. The condition needs a planet (`Mechanism.set_environment`).
 
     >>> mech = mbs.Mechanism("ball")
     >>> mech.add_point_mass("ball", 1.0)
@@ -104,8 +104,8 @@ class OrbitReaches(Condition):
         }
 
     def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
-        """Lengths in radii of the planet. Of those that are infinite between an ellipse and a hyperbola, the inverses, which
-        pass through zero there."""
+        """The guards, with lengths in radii of the planet. Lengths that become infinite between an ellipse and a hyperbola
+        enter as their inverses, which pass through zero there."""
         scene: Whole = now.state.scene
         found = elements_of(scene, self.body)
         radius = scene.tree.values[f"{planet_of(scene.tree.structure)}.radius"]

@@ -82,9 +82,9 @@ def foreshortened(
     """The fields of a part that the foreshortening of its beam changes; found: those of `of_shapes`; shapes (6 N, n); x
     (N,): places of the nodes of finite elements; rho: mass per length; at: the nodes of the part.
 
-    A beam whose axis does not stretch has the displacement -q' C(x) q / 2 along x, with C the integral, from its root to x,
-    of the products of the slopes of its modes. The integral of rho f(x) C over the beam is that of the slope of C times the
-    integral of rho f from there to the tip. Of a free beam the mean displacement is zero, as that of its modes.
+    A beam whose axis does not stretch has the displacement -qᵀ C(x) q / 2 along x, with C the integral, from its root to x,
+    of the products of the slopes of its modes. The integral of rho f(x) C over the beam is that of dC/dx times the integral
+    of rho f from x to the tip. The mean displacement of a free beam is zero, like that of each of its modes.
     """
     h, n = x[1] - x[0], shapes.shape[1]
     points, weights = np.polynomial.legendre.leggauss(4)  # exact: the integrand is of sixth order
@@ -125,7 +125,7 @@ def _two(name: str, given: Any) -> tuple[float, float]:
     return float(x[0]), float(x[1])
 
 
-rod_m, rod_k = np.array([[2, 1], [1, 2]]) / 6, np.array([[1, -1], [-1, 1]])  # times m h, and EA / h
+rod_m, rod_k = np.array([[2, 1], [1, 2]]) / 6, np.array([[1, -1], [-1, 1]])  # times mass per length and h, and EA / h
 
 
 def bend_m(h: float) -> np.ndarray:
@@ -162,7 +162,8 @@ def gathered(size: int, blocks: Iterable[tuple[Sequence[int], np.ndarray]]) -> s
 def assembled(
     n: int, h: float, rho: float, EI: tuple[float, float], GJ: float, EA: float, polar: float
 ) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
-    """Mass and stiffness (6 (n + 1), 6 (n + 1)) of n elements of length h and mass rho per length."""
+    """Mass and stiffness (6 (n + 1), 6 (n + 1)) of n elements of length h and mass rho per length; polar: the square of the
+    radius of gyration about the axis."""
     down = np.diag([1, -1, 1, -1])  # in the plane xz the slope is minus the rotation about y
     parts = [  # places among the twelve displacements of an element, its mass and its stiffness
         ((0, 6), rho * h * rod_m, EA / h * rod_k),

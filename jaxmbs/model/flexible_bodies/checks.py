@@ -49,7 +49,8 @@ def check_rigid(K: Any, rigid: Array) -> None:
 
 
 def check_resisted(K: Any, shapes: Array, squared: Array) -> None:
-    """Refuse a stiffness that is negative against a mode, or zero, as of nodes that are not connected to the rest."""
+    """Refuse a stiffness that is negative for a mode, or zero, as when nodes are not connected to the rest. shapes, squared:
+    those of the modes and their eigenvalues [1/s²]."""
     if squared.min(initial=0.0) < -TIGHT * squared.max(initial=1.0):
         raise ModelError(f"flexible part: the stiffness matrix has a negative eigenvalue, {squared.min():.3g} 1/s²")
     loose = squared <= LOOSE * np.einsum("ik,ik->k", np.abs(shapes), abs(K) @ np.abs(shapes))

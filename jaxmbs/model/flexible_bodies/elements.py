@@ -19,7 +19,8 @@ from jaxmbs.model.pose import Pose
 
 
 class FlexibleBody(NamedTuple):
-    """bodies: {name: mass, com, inertia}; joints: {name: joint, parent, child, pose of the joint's frame in the parent}."""
+    """What a flexible body consists of. bodies: {name: mass, com, inertia}; joints: {name: joint, parent, child, pose of the
+    joint's frame in the parent}; stiffness: the force element."""
 
     bodies: dict[str, tuple[Any, ...]]
     joints: dict[str, tuple[Joint, str, str, Pose]]
@@ -66,7 +67,7 @@ def flexible_body(
 
 
 def _participation_limit(part: Part) -> float:
-    """The factor on the momentum of all modes at which, in some motion, the modes carry all that the body has."""
+    """The factor on the momentum of all modes at which, in some motion, the modes carry all the momentum of the body."""
     M = part.mass_matrix
     own = np.sqrt(np.maximum(np.diag(M)[:6], ROUNDING * np.diag(M)[:6].max()))
     rigid, U = M[:6, :6] / own[:, None] / own, M[6:, :6] / own
@@ -75,7 +76,7 @@ def _participation_limit(part: Part) -> float:
 
 
 def _damping_rows(where: str, given: Rows | np.ndarray | None, n: int) -> Vector:
-    """The damping between n modes, row by row; one zero for none."""
+    """The damping between n modes, row by row; one zero if there is none."""
     if given is None:
         return (0.0,)
     rows = as_numbers(given, f"{where}: damping_matrix")

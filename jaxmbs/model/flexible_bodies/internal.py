@@ -1,4 +1,4 @@
-"""What cannot be asked of the joints that belong to a flexible body itself."""
+"""Messages about what the joints that belong to a flexible body itself do not have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jaxmbs.model.errors import ModelError
 
 
 def no_motion(where: str, node: str, modes: str) -> ModelError:
-    """For a lock of the joint `node` of a node, which moves with the joint `modes`."""
+    """The error where the joint `node` of a node should have a motion of its own, but moves with the joint `modes`."""
     return ModelError(
         f"{where}: {node!r} is a node of flexible body {modes!r} and has no motion of its own; name {modes!r}, whose modes "
         "move its nodes"

@@ -17,7 +17,7 @@ from jaxmbs.model.flexible_bodies.checks import LOOSE, check_resisted, check_rig
 from jaxmbs.model.flexible_bodies.recovery import Recovery, named
 from jaxmbs.model.flexible_bodies.reduction import nodes_of, rigid_integrals
 
-NAMES = {"mass": re.compile("mxx|m?maa"), "stiffness": re.compile("kxx|m?kaa")}  # or their beginnings; M: in .op2 files
+NAMES = {"mass": re.compile("mxx|m?maa"), "stiffness": re.compile("kxx|m?kaa")}  # beginnings of names; m?: in .op2
 
 
 def superelement(

@@ -23,21 +23,22 @@ from jaxmbs.model.flexible_bodies.integrals import ROUNDING, skew
 class Part:
     """A body that deforms by small amounts about a floating frame, as a sum of n modes of unit modal mass.
 
-    mass [kg]; com (3,) [m] and inertia (3, 3) [kg m²] about it, undeformed; frequency (n,) [Hz], of each mode with the
-    frame held; momentum (n, 3), angular_momentum (n, 3): the integrals of rho phi and rho x × phi over the body, with the
-    modes phi; inertia_change (n, 3, 3): derivative of the inertia about the frame's origin with respect to each modal
-    coordinate; coupling (n, n, 3): integrals of rho phi_k × phi_l; inertia_curvature (n, n, 3, 3): second derivatives of
-    the inertia. nodes: names of the N frames to which other elements can be attached; positions (N, 3) [m]; displacements
-    and rotations (N, 3, n): those of each node, for each mode. Parts whose displacements are also of second order have
+    mass [kg]; com (3,) [m], and inertia (3, 3) [kg m²] about it, of the undeformed part; frequency (n,) [Hz], of each mode
+    with the frame held; momentum (n, 3), angular_momentum (n, 3): the integrals of rho phi and rho x × phi over the body,
+    with the modes phi; inertia_change (n, 3, 3): derivative of the inertia about the frame's origin with respect to each
+    modal coordinate; coupling (n, n, 3): integrals of rho phi_k × phi_l; inertia_curvature (n, n, 3, 3): second derivatives
+    of the inertia. nodes: names of the N frames to which other elements can be attached; positions (N, 3) [m];
+    displacements and rotations (N, 3, n): those of each node, for each mode. Parts with displacements of second order have
     moment_curvature (n, n, 3), the second derivatives of mass times com, and shortening (N, 3, n, n), those of the
-    displacement of each node; else zeros, which an empty array means, too. All in the axes of the floating frame.
-    recovery: {name: (rows (m, n), SI unit)}, what follows from the modal coordinates, such as stresses; the output
+    displacement of each node; other parts have zeros, or empty arrays, which mean the same. All in the axes of the floating
+    frame. recovery: {name: (rows (m, n), SI unit)}, what follows from the modal coordinates, such as stresses; the output
     `ModalRecovery` names it.
 
     `beam`, `plate`, `from_matrices` and `from_nastran` make parts; `save` and `load` keep them in files.
 
-    Raises ModelError for numbers whose shapes do not fit together, that are not finite, or that no body can have, as most
-    in mixed units. Warns of nodes that are farther from the body, or nearer its centre, than its inertia lets one expect.
+    Raises ModelError for numbers whose shapes do not fit together, that are not finite, or that no body can have, which is
+    usually so when units are mixed. Warns of nodes much farther from the body, or nearer its centre, than its inertia
+    suggests.
 
     >>> part = mbs.Part.beam(length=2.0, mass=1.5, bending=(40.0, 90.0), torsion=10.0, modes=4)
     >>> part.nodes, part.frequency.round(3).tolist()
@@ -164,13 +165,14 @@ class Part:
         one; in its plane the plate is nearly rigid. root: "edge", the edge at x = 0 is rigid and fixed in the floating
         frame, which is at its middle; "point", only the middle of this edge is; "free", the modes are those of the free
         plate, and the frame is at its centre. modes: the number kept, those of lowest frequency. elements: finite elements
-        along its length and across. attach: {name: place} of the nodes that other elements may be attached to; place:
-        fractions of the length, 0 at the root to 1, and of the width, -0.5 to 0.5, rounded to a node of the finite elements;
-        None: {"tip": (1, 0)}. stations: {name: place} of further nodes, which move with the plate, for shapes, outputs and
-        light things. Forces in the plane of the plate do not change its stiffness, so that a plate that spins is not
-        stiffened (no geometric stiffening).
+        along its length and across, the latter an even number. attach: {name: place} of the nodes that other elements may be
+        attached to; place: fractions of the length, 0 at the root to 1, and of the width, -0.5 to 0.5, rounded to a node of
+        the finite elements; None: {"tip": (1, 0)}. stations: {name: place} of further nodes, which move with the plate, for
+        shapes, outputs and light things. Forces in the plane of the plate do not change its stiffness, so that a plate that
+        spins is not stiffened (no geometric stiffening).
 
-        Raises ModelError for numbers that are not positive, and places that are not on the plate.
+        Raises ModelError for numbers that are not positive, an odd number of elements across, and places that are not on the
+        plate.
 
         >>> part = mbs.Part.plate(length=1.0, width=1.0, mass=1.0, stiffness=1.0, modes=2)
         >>> (2 * jnp.pi * part.frequency).round(2).tolist()  # Leissa (1973): 3.49, 8.52
@@ -309,8 +311,8 @@ class Part:
         return self.keep(min(modes, self.modes))
 
     def save(self, path: Any) -> None:
-        """Write the part to the file `path` (.npz), one array for each field; of `recovery` names, units, numbers of
-        rows, and all rows (m, n). `load` reads it."""
+        """Write the part to the file `path` (.npz), which `load` reads: one array for each field, and for `recovery` its
+        names, units, numbers of rows, and all rows (m, n)."""
         arrays: dict[str, Any] = recoveries.packed(dict(self.recovery), self.modes)
         arrays |= {f.name: np.asarray(getattr(self, f.name)) for f in fields(self) if f.name != "recovery"}
         np.savez_compressed(path, **arrays)

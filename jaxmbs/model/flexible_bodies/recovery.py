@@ -33,7 +33,8 @@ def checked(given: Any, modes: int) -> Recovery:
 
 
 def named(given: Mapping[str, Any], size: int, said: str) -> Iterable[tuple[str, Sequence[Any]]]:
-    """(name, what it stands for) of a table of recoveries, whose last item is a unit without commas."""
+    """(name, items) of each recovery in a table; the last item is a unit without commas. size: how many items there must be;
+    said: these in words."""
     for name, of in given.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise ModelError(f"flexible part: recovery {name!r} is no name; use letters, digits and _")
@@ -43,7 +44,7 @@ def named(given: Mapping[str, Any], size: int, said: str) -> Iterable[tuple[str,
 
 
 def kept(recovery: Recovery, modes: int) -> Recovery:
-    """Of the first modes only."""
+    """The rows for the first modes only."""
     return {name: (rows[:, :modes], unit) for name, (rows, unit) in recovery.items()}
 
 
@@ -70,7 +71,7 @@ def packed(recovery: Recovery, modes: int) -> dict[str, Array]:
 
 
 def unpacked(file: Mapping[str, Array]) -> dict[str, Any]:
-    """The field of a part from the arrays of its file; of an older one without them, none."""
+    """The field `recovery` of a part from the arrays of its file; nothing for an older file, which lacks them."""
     if KEYS[0] not in file:
         return {}
     names, units, counts, rows = (np.asarray(file[key]) for key in KEYS)

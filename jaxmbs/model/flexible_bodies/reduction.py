@@ -25,7 +25,7 @@ NOT_POSITIVE = (
     "flexible part: the mass matrix is not positive on all motions of the body; check signs, and that attachments have mass "
     "or are connected to nodes that have mass"
 )
-TIGHT = 1e-8  # of the largest eigenvalue, below which it is rounding
+TIGHT = 1e-8  # of the largest eigenvalue, up to which a negative one is rounding
 UNRESISTED = (
     "flexible part: the stiffness matrix is not positive where the attachments and the frame are fixed ({}); connect all "
     "nodes to the rest of the body, and check signs"
@@ -153,7 +153,7 @@ def of_shapes(M: Any, x: Array, shapes: Array, frequency: Array) -> dict[str, An
     N, n = len(x), shapes.shape[1]
     per = shapes.shape[0] // N
     u, p = (y.reshape(N, per, n)[:, :3] for y in (shapes, M @ shapes))
-    spread = np.einsum("ia,ibk->kab", x, p)  # the integral of rho x phi' for each mode
+    spread = np.einsum("ia,ibk->kab", x, p)  # the integral of rho x phiᵀ for each mode
     pairs = np.einsum("iak,ibl->klab", u, p)
     pairs = (pairs + np.einsum("iak,ibl->klab", p, u)) / 2
     return rigid_integrals(M, rigid_motions(x, per), shapes) | {
@@ -200,12 +200,12 @@ def rigid_integrals(M: Any, rigid: Array, shapes: Array) -> dict[str, Any]:
 
 
 def inertia_of(G: Array) -> Array:
-    """2 tr(G) - G - Gᵀ for (..., 3, 3): the change of an inertia matrix that comes from the integral G of rho x u'."""
+    """2 tr(G) - G - Gᵀ for G (..., 3, 3): the change of an inertia matrix that comes from the integral G of rho x uᵀ."""
     return 2 * np.trace(G, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - G - G.swapaxes(-1, -2)
 
 
 def _crossed(H: Array) -> Array:
-    """The vector product from (..., 3, 3) of a bᵀ."""
+    """The vector products a × b (..., 3) from the matrices a bᵀ (..., 3, 3)."""
     return np.einsum("cab,...ab->...c", LEVI_CIVITA, H)
 
 

@@ -12,12 +12,12 @@ from jaxmbs.spatial import IDENTITY, ZERO3, Transform, Vector3
 if TYPE_CHECKING:
     from jaxmbs.model.model import Model
 
-FAST = 0.2  # of the lowest frequency: tension raises that of a beam that flaps at right angles to the axis by 2 %
+FAST = 0.2  # of the lowest frequency: there, tension raises that of a beam that flaps along the axis by 2 %
 
 
 def spins(model: Model, q: np.ndarray, v: np.ndarray) -> dict[str, tuple[float, float]]:
     """{flexible body: (angular velocity of its frame [rad/s], its lowest circular frequency [rad/s])} at q (nq,), v (nv,)
-    and time zero; without bodies whose modes all have the frequency zero."""
+    and time zero. Frequencies of zero do not count; a body that has no other is left out."""
     s = model.structure
     if not s.modes_of:
         return {}

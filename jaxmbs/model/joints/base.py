@@ -170,7 +170,7 @@ class Joint(Element):
         return rows_of(self.equations(p), X, V)
 
     def in_plane(self, p: Numbers, normal: int) -> InPlane | str:
-        """How it moves in the plane normal to axis `normal` of the joint frame, or the reason why it does not."""
+        """How it moves in the plane normal to axis `normal` (0, 1 or 2) of the joint frame, or why it does not."""
         return f"is {self.type_name}, whose motion in a plane is not defined"
 
     # --- questions ----------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ class Points(Equations):
 
     def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
         offset = X.rotation.T @ X.position
-        if len(self.directions) < 3:  # `turn` changes the offset too: d(residual)/dt = wrench @ V
+        if len(self.directions) < 3:  # `turn` changes the offset, too; with it, d(residual)/dt = wrench @ V
             offset = offset + turn.cross(offset)
         return [Row(Force(ZERO3, d), ZERO_FORCE, d @ offset) for d in self.directions]
 
@@ -116,7 +116,8 @@ class ConstantAngle(Equations):
 
 @dataclass(frozen=True)
 class Screw(Equations):
-    """Displacement along the axis, common to both frames, is pitch times the angle about it, known up to full turns."""
+    """Displacement along the axis, which is common to both frames, is pitch times the angle about it. Poses of the
+    frames tell this angle only up to full turns."""
 
     axis: Vector3
     pitch: Scalar

@@ -47,11 +47,11 @@ class Subspace:
     entering: Matrix3
 
     def entered(self, m: Motion) -> Motion:
-        """T⁻¹ times the motion of the node that moves with its joint frame, which has the motion m."""
+        """T⁻¹ times the motion that the node would have if it were fixed to its joint frame, which has the motion m."""
         return Motion(self.entering @ m.angular, m.linear + m.angular.cross(self.place))
 
     def wrench(self, f: Force) -> Force:
-        """Tᵀ f, which is s_k · Tᵀ f = S_k · f along the modes."""
+        """Tᵀ f; along the modes, s_k · Tᵀ f = S_k · f."""
         return Force(self.turning.T @ f.moment, self.rotation @ f.force)
 
     def inertia(self, I: ArticulatedInertia) -> ArticulatedInertia:
@@ -65,8 +65,8 @@ class FlexibleNode(Joint):
     """The frame of a node of a flexible body, which moves with the body's elastic coordinates; made by
     `Mechanism.add_flexible_body`. q: none.
 
-    The rotation is that of the Rodrigues vector g = (sum of rotation_k q_k)/2, of the angle 2 atan |g|: the rotation of
-    the linear theory up to terms of third order, and a proper rotation at any q.
+    The rotation is that of the Rodrigues vector g = (sum of rotation_k q_k)/2, by the angle 2 atan |g|. It differs from that
+    of the linear theory by terms of third order only, and is a proper rotation at any q.
     """
 
     modes: int = field(Kind.COUNT, "", "number of modes of the body")

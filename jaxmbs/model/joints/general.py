@@ -28,8 +28,8 @@ class General(Joint):
     q and v = dq/dt have shape (dof,). Derivatives come from JAX; the functions must be smooth and written with
     jax.numpy. The frames should coincide at q = 0, t = 0. A closure is needed to close a loop with the joint [Y 3.194].
 
-    When a function of the model is first called, z and G are evaluated at q = 0 and at a few points near it: a matrix
-    that is not a rotation, or a wrong shape, raises ModelError. At other q, the matrix G is not checked.
+    When a function of the model is first called, ModelError is raised if z or G has a wrong shape, or if G is not a rotation
+    at q = 0 or at one of two points near it. At other q, the matrix G is not checked.
 
     >>> slope = lambda q, t: jnp.stack([q[0], 0 * q[0], -(q[0] ** 2)])  # a parabola
     >>> mech = mbs.Mechanism("bead", gravity=(0, 0, -9.81))
@@ -151,7 +151,8 @@ TOLERANCE = 1e-4  # of the entries of G Gᵀ - 1; the functions may use single p
 
 @functools.lru_cache(maxsize=256)
 def _fault(joint: General) -> str | None:
-    """What is wrong with z and G at q = 0 and nearby, or None; points where G is not finite are skipped."""
+    """What is wrong with the shapes of z and G, or with G at q = 0 and nearby, or None; points where G is not finite are
+    skipped."""
     for name, function, shape in (("z", joint.z, (3,)), ("G", joint.G, (3, 3))):
         found = jax.eval_shape(lambda *x, f=function: jnp.asarray(f(*x)), *_shapes(((joint.dof,), ())))
         if found.size != np.prod(shape):
