@@ -141,7 +141,8 @@ def installed() -> dict[str, str]:
 
 
 def _put(to: zipfile.ZipFile, name: str, path: Path) -> str:
-    """Write a file into an archive; returns its SHA-256. Results are packed already."""
+    """Write a file into an archive; returns its SHA-256. What is compressed already, such as chunks of results, is only
+    stored."""
     info = zipfile.ZipInfo(name, _TIME)
     info.compress_type = zipfile.ZIP_DEFLATED if path.suffix in (".html", ".json", ".toml", ".csv", ".py") else 0
     info.file_size = path.stat().st_size

@@ -74,8 +74,8 @@ def check(study: Study, n: int, block_rows: int = 0, precision: str = "float64",
 
 
 def check_disk(runs: Sequence[tuple[Study, int]], folder: Path) -> None:
-    """Raises InputError, with figures, if the results of several runs together do not fit into a folder. runs: a study and
-    the number of its samples that are to be computed, of each."""
+    """Raises InputError, with figures, if the results of several runs together do not fit into a folder. runs: for each
+    run, its study and the number of samples that are still to be computed."""
     need = sum(estimate(study, n).disk for study, n in runs)
     free = free_disk(folder)
     if need > free:

@@ -42,6 +42,7 @@ _HEADS = {
 def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
     """How each output depends on each input of a finished run, as plain data, the strongest input first.
 
+    folder: that of the run; trust: run the Python modules of its study.
     design = "saltelli": Sobol's first and total indices (shares of the variance); "morris": sizes of elementary
     effects, in the output's SI unit per unit of an input's probability; any other sampling: rank correlations with
     their intervals. Groups with a failed sample are left out and counted; if too few remain, no inputs are given, but
