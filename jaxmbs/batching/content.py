@@ -324,7 +324,8 @@ class _Content:
 
 
 def _without_computed(kind: type, state: dict[str, Any]) -> dict[str, Any]:
-    """An object's state without its cached properties: it is chance whether they exist yet and what a hash is."""
+    """An object's state without its cached properties: whether these exist yet, and what a hash among them is, depends on
+    chance."""
     return {k: x for k, x in state.items() if not isinstance(getattr(kind, k, None), functools.cached_property)}
 
 

@@ -21,7 +21,8 @@ RATIO = 4  # of the operations of both branches
 
 
 def skipping(eqn: Any) -> core.ClosedJaxpr | None:
-    """The function of the operands of a `cond` as such a loop; None if both branches, or neither, are much work."""
+    """The function of the operands of a `cond` as such a loop; None unless it has two branches, of which one alone is much
+    work."""
     branches = eqn.params["branches"]
     if len(branches) != 2:
         return None

@@ -88,7 +88,7 @@ def _not(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
 
 
 def _shifted(name: str) -> Emit:
-    """A shift of bits; with a distance of all bits or more nothing is left, where LLVM leaves anything."""
+    """A shift of bits. By as many as the number has, or more, it gives 0; LLVM's own result would be undefined."""
 
     def emit(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
         t, bits = text.vector(dtype), text.splat(dtype.type(8 * dtype.itemsize))
@@ -215,7 +215,7 @@ def _power(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
 
 
 def _looked_up(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
-    """A number of a table for each row; indices outside the table mean its first and last rows."""
+    """A number of a table for each row; an index outside the table means its first or last row."""
     table, width, column = o.params["table"].numbers, o.params["width"], o.params["column"]
     made, stored = np.dtype(o.dtype), host.stored(np.dtype(o.dtype))
     name = f"table_{o.params['table'].digest}"
