@@ -59,7 +59,7 @@ class LimitState:
         return np.where(np.isnan(g), -np.inf, g), slope
 
     def at(self, stage: str, level: float = np.nan) -> None:
-        """Begin another stage, and report it to `progress`."""
+        """Begin another stage, and report it to `progress` with the level that it begins at."""
         self.stage, self.level = stage, level
         self._report()
 
@@ -82,7 +82,7 @@ class Estimate:
 
 
 def limit_state(fn: Callable[[Array], Array], inputs: int) -> LimitState:
-    """The limit state of a JAX function of one point u (inputs,), which returns a number, zero or less for a failure.
+    """The limit state of a JAX function fn of one point u (inputs,), which returns a number, zero or less for a failure.
 
     >>> g = limit_state(lambda u: 3.0 - u[0], 2)
     >>> float(g(np.zeros((1, 2)))[0])

@@ -90,8 +90,8 @@ def _shows(n: int, failures: int, content: float, confidence: float) -> bool:
 
 
 def samples_for_width(width: float, probability: float, confidence: float = 0.95) -> int:
-    """Smallest number of samples whose interval of a probability is no wider than `width`, if the share `probability`
-    of them meets the criterion.
+    """Smallest number of samples whose interval of a probability, with `confidence`, is no wider than `width`, if the share
+    `probability` of them meets the criterion.
 
     >>> samples_for_width(0.02, 0.5)
     9701
@@ -154,8 +154,9 @@ def tolerance(
 ) -> Tolerance:  # fmt: skip
     """Tolerance limits of values (n,), from their order alone (Wilks).
 
-    sides: "low", "high" or "both"; content: by default 0.99865 for one side, 0.9973 for both. A NaN lies beyond all
-    limits. dependence: why the samples are not independent, if they are not; there are no limits then.
+    sides: "low", "high" or "both"; content: by default 0.99865 for one side, 0.9973 for both; confidence: see `Tolerance`.
+    A NaN lies beyond all limits. dependence: why the samples are not independent, if they are not; there are no limits
+    then.
 
     >>> x = np.arange(1, 1001) / 1000
     >>> t = tolerance(x, "low", 0.99)
@@ -186,9 +187,10 @@ def tolerance(
 
 
 def anytime_interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
-    """Interval of a probability that holds at all times simultaneously: in at least a share `confidence` of all
-    studies, the intervals after 1, 2, 3 ... samples all contain the probability, so a study may stop at any time. Also
-    for arrays.
+    """Interval of a probability, if `met` of `of` samples so far meet a condition, that holds at all times at once.
+
+    In at least a share `confidence` of all studies, the intervals after 1, 2, 3 ... samples all contain the probability,
+    so a study may stop at any time. Also for arrays.
 
     It contains every p against which the samples are no strong evidence: their likelihood, averaged evenly over all
     probabilities, is less than 1 / (1 - confidence) times that under p. This ratio is the gain of a bet against p: if p

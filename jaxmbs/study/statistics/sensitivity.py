@@ -146,9 +146,9 @@ def _salib(name: str) -> Any:
 
 
 def derivatives(study: Study, samples: int = 16) -> dict[str, np.ndarray]:
-    """{criterion: (samples, inputs)} derivatives of each criterion's margin with respect to each input, in the margin's
-    SI unit per standard deviation of the input, at random samples. They are exact (automatic differentiation), and show
-    how the sensitivity varies between samples."""
+    """{criterion: (samples, inputs)} derivatives of the margin of each criterion of a study with respect to each input, in
+    the margin's SI unit per standard deviation of the input, at this number of random samples. They are exact (automatic
+    differentiation), and show how the sensitivity varies between samples."""
     from scipy.special import ndtri
 
     from jaxmbs.study.statistics.slopes import slopes_of
