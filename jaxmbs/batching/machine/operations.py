@@ -31,7 +31,7 @@ def _binary(f: str = "", i: str = "", u: str = "", b: str = "") -> Emit:
 
 
 def _called(f: str = "", i: str = "", u: str = "", b: str = "", more: str = "") -> Emit:
-    """The same with LLVM's own functions; more: a last argument for integers."""
+    """As `_binary`, with LLVM's own functions in place of instructions; more: a last argument for integers."""
 
     def emit(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
         name = {"f": f, "i": i, "u": u or i, "b": b}[dtype.kind]

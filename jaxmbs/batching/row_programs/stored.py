@@ -23,8 +23,9 @@ MOST_ARRAYS = 32  # with more, the body of the loop has no checkpoint, and stori
 
 
 class Stored(NamedTuple):
-    """forward: the closed jaxpr of operands -> results and stored arrays; avals: of these arrays of one row; rest: the
-    closed jaxpr of operands and stored arrays -> leaves of what `jax.linearize` returns; tree: that of these leaves."""
+    """What a forward pass stores. forward: the closed jaxpr of operands -> results and stored arrays; avals: of these arrays
+    of one row; rest: the closed jaxpr of operands and stored arrays -> leaves of what `jax.linearize` returns; tree: that
+    of these leaves."""
 
     forward: Any
     avals: tuple[Any, ...]

@@ -18,9 +18,10 @@ _STEP = 1e-3  # of finite differences, in standard deviations; errors are about 
 
 @dataclass
 class LimitState:
-    """g of `inputs` standard normal numbers. values: function (m, d) -> (m,); gradients: function (m, d) -> ((m,), (m,
-    d)), or None for central differences of values; simulations: how many values were computed so far, where a gradient
-    from `gradients` counts as one. A NaN counts as a failure.
+    """A function g of d = `inputs` independent standard normal numbers, with failure where g <= 0 or g is NaN.
+
+    values: function (m, d) -> (m,); gradients: function (m, d) -> ((m,), (m, d)), or None for central differences of
+    values; simulations: how many values were computed so far, where a gradient from `gradients` counts as one.
 
     progress: called with (stage, simulations, level) at every stage and after every block of points; level: the level
     of g that a descending search or simulation has reached, NaN in stages without levels and before the first one.

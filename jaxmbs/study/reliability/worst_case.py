@@ -17,8 +17,8 @@ _ROUNDS = 80
 
 @dataclass(frozen=True)
 class WorstCase:
-    """value: the least g found within the region, at u (d,); found: number of starts that ended at about this value;
-    simulations: number of simulations that the search took."""
+    """What a search for the worst case found. value: the least g within the region, at u (d,); found: number of starts that
+    ended at about this value; simulations: number of simulations that the search took."""
 
     u: np.ndarray
     value: float

@@ -103,7 +103,7 @@ def differences_of(pairs: Parts) -> Differences:
 
 
 def met_in_one_only(pairs: Parts, met: tuple[Callable[[Any], Any], Callable[[Any], Any]]) -> tuple[int, int]:
-    """Number of pairs whose first alone, and whose second alone, meets its condition."""
+    """(number of pairs of which only the first meets its condition, number of those of which only the second does)."""
     only_a = only_b = 0
     for a, b in pairs:
         x, y = met[0](a), met[1](b)
