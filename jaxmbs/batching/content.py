@@ -90,7 +90,7 @@ class _Content:
 
     def __init__(self) -> None:
         self.sum = hashlib.sha256()
-        # holds the objects too, so that none is deleted and its id used again
+        # holds the objects, too, so that none of them is deleted and its id used for another one
         self.met: dict[int, tuple[int, Any]] = {}
         self.way: list[str] = []
 

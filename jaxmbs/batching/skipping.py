@@ -16,8 +16,8 @@ from jax.extend import core
 
 from jaxmbs.batching.separable import jaxprs_of
 
-MUCH = 100  # operations of a branch that is worth a loop
-RATIO = 4  # of the operations of both branches
+MUCH = 100  # fewest operations of a branch that is worth a loop
+RATIO = 4  # how many times as many operations as the other branch it has at least
 
 
 def skipping(eqn: Any) -> core.ClosedJaxpr | None:

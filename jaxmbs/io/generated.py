@@ -90,7 +90,7 @@ def in_files(family: type | Classes, known: Iterable[type]) -> list[type]:
 
 
 def _entry(d: Declared, known: Classes, owner: type) -> tuple[Any, Any]:
-    if d.kind is Kind.PARTS:  # none is of the owner's class: tables in tables without end
+    if d.kind is Kind.PARTS:  # none is of the owner's class, since tables would then contain tables without end
         assert d.of is not None
         options: Any = {"further": (Placing,), "base": Placed} if issubclass(owner, Compound) else {}
         kind: Any = Annotated[list[any_of(d.of, known, besides=owner, **options)], Field(min_length=1)]

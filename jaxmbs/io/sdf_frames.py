@@ -44,7 +44,7 @@ class Scope:
         self._holds = says(text(element, "static"))
         self.links, self.joints, self.frames = ({} for _ in range(3))
         self.models: dict[str, Scope] = {}
-        self._included: dict[str, ET.Element] = {}  # elements <include> of models, which have the poses of these
+        self._included: dict[str, ET.Element] = {}  # the <include> elements of models, which may state their poses
         self._found: dict[str, Pose] = {}  # places of names, so that long chains are followed once
         self._settled = self.parent is None and element.tag == "world"
         self._seen: set[str] = set()  # names whose places are being looked for

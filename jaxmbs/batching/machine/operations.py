@@ -72,7 +72,7 @@ def _divided(name: str) -> Emit:
         found = text.add(f"{'s' if dtype.kind == 'i' else 'u'}{name} {t} {x[0]}, {safe}")
         if name == "div":
             return text.select(none, text.splat_bits(dtype), found, dtype)
-        return text.select(none, x[0], found, dtype)  # MIN by 1 leaves no remainder, as MIN by -1
+        return text.select(none, x[0], found, dtype)  # MIN / 1 stands for MIN / -1: neither leaves a remainder
 
     return emit
 

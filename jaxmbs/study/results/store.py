@@ -87,7 +87,7 @@ class Store:
         import zarr
 
         require_codecs(self.folder, self.provenance)
-        # empty chunks are written too, so that a missing chunk has been lost
+        # empty chunks are written too, so that a chunk that is missing must have been lost
         zarr.config.set({"array.write_empty_chunks": True})
         group = zarr.open_group(
             storage.for_zarr(self.folder / RESULTS), mode="r+", zarr_format=3, use_consolidated=True
