@@ -90,7 +90,7 @@ class Rows:
         closed, _ = pruned(closed, (True,) * len(closed.out_avals), operands=True)  # as jit will, for the same programs
         if size == 0 or all(map(_is_one_call, closed.jaxpr.eqns)):
             return jax.tree.unflatten(jax.tree.structure(shape), jaxpr_as_fun(closed)(*jax.tree.leaves(args)))
-        # What `rows` leaves to JAX, for instance for a single sort, would be XLA's as a whole. Here nothing surrounds the
+        # What `rows` leaves to JAX, perhaps because of a single sort, would be XLA's as a whole. Here nothing surrounds the
         # function, so that it can be kernels with the sort between them. They are computed for one part of the rows after
         # another, and the rows are divided among devices; one call of machine code uses all cores by itself.
         on, _ = chosen_target()
@@ -102,7 +102,7 @@ class Rows:
 
 
 def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None) -> Callable[..., Any]:
-    """A function that returns what jax.vmap(fn, in_axes) returns, to rounding, and has the batch axis first.
+    """A function that returns what jax.vmap(fn, in_axes) returns, to rounding, with the batch axis first.
 
     on: the target that runs it as a program of scalars, None for that of the default backend.
     """

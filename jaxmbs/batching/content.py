@@ -90,7 +90,7 @@ class _Content:
 
     def __init__(self) -> None:
         self.sum = hashlib.sha256()
-        # holds the objects too, so that none is deleted and its id used again
+        # holds the objects, too, so that none of them is deleted and its id used for another one
         self.met: dict[int, tuple[int, Any]] = {}
         self.way: list[str] = []
 
@@ -324,7 +324,8 @@ class _Content:
 
 
 def _without_computed(kind: type, state: dict[str, Any]) -> dict[str, Any]:
-    """An object's state without its cached properties: it is chance whether they exist yet and what a hash is."""
+    """An object's state without its cached properties: whether these exist yet, and what a hash among them is, depends on
+    chance."""
     return {k: x for k, x in state.items() if not isinstance(getattr(kind, k, None), functools.cached_property)}
 
 

@@ -37,9 +37,9 @@ def counted_scan(
 ) -> tuple[Any, Any]:
     """`jax.lax.scan` of which only the first `count` iterations, at most `length`, are made.
 
-    The others stack zeros. For JAX it is a scan with a condition in each
-    iteration, so that every transformation of a scan applies. In machine code the loop ends after `count` iterations
-    and has no condition, if `count` is the same for all rows and the loop runs forwards (`recording`).
+    The others stack zeros. For JAX it is a scan with a condition in each iteration, so that every transformation of a scan
+    applies. In machine code the loop ends after `count` iterations and has no condition, if `count` is the same for all
+    rows and the loop runs forwards (`recording`).
     """
     carry = jax.tree_util.tree_map(_strong, carry)
     one = jax.tree_util.tree_map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)

@@ -17,8 +17,8 @@ _TRANSCENDENTAL = frozenset([
 
 
 class Counts(NamedTuple):
-    """Of one row. arithmetic, divisions (with roots), transcendental: numbers of operations, as often as loops do them;
-    loops: the numbers of iterations, each loop before those inside it; kept: bytes that loops stack."""
+    """Counts of one row. arithmetic, divisions (with roots), transcendental: numbers of operations, as often as loops do
+    them; loops: the numbers of iterations, each loop before those inside it; kept: bytes that loops stack."""
 
     arithmetic: int = 0
     divisions: int = 0

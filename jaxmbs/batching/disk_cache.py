@@ -110,7 +110,7 @@ def _sources() -> list[Path]:
 
 
 def _changed() -> bool:
-    """Whether a source file of the library has changed since this process started, which may thus run older code."""
+    """Whether a source file of the library has changed since this process started, so that it may run older code."""
     import psutil
 
     begun = psutil.Process().create_time()

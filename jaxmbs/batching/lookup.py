@@ -37,7 +37,7 @@ lookup_p = core.Primitive("lookup")
 
 def lookup(table: Table, index: Any, width: int = 1, column: int = 0) -> jax.Array:
     """The number in a column of a table whose rows have `width` numbers, at the index of a row (int32, of any shape);
-    indices outside the table mean its first and last rows. Numbers of one row are found together, in one place of memory."""
+    an index outside the table means its first or last row. The numbers of one row lie together in memory."""
     if table.numbers.size % width or not 0 <= column < width:
         raise ValueError(f"a table of {table.numbers.size} numbers has no column {column} of {width}")
     return lookup_p.bind(jnp.asarray(index, jnp.int32), table=table, width=width, column=column)

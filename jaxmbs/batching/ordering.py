@@ -115,7 +115,7 @@ def by_parts(operations: Sequence[Operation], wanted: set[Operation]) -> list[Op
 
 
 def by_results(operations: Sequence[Operation], wanted: set[Operation]) -> list[Operation]:
-    """The operations reordered: result after result, next always the one that needs the fewest further operations.
+    """The operations reordered: result after result, each time the one that needs the fewest further operations.
 
     If many results share operations but hardly need one another, like the columns of a Jacobian, fewer numbers have to
     be held at any time.

@@ -195,8 +195,8 @@ class Recorder:
     def step(
         self, eqn: Any, inputs: list[Any], product: Product | None = None, joined: Joined | None = None
     ) -> list[Any]:
-        """An equation that is left as it is becomes a step that is mapped over the rows; machine code does a product and
-        joins arrays."""
+        """An equation that is left as it is becomes a step that is mapped over the rows. product, joined: what machine code
+        computes instead, if it can."""
         inputs = [self.settled(x) for x in inputs]
         axes = [0 if (x.rows if isinstance(x, Source) else not is_known(x)) else None for x in inputs]
         mapped = any(a == 0 for a in axes)
@@ -229,7 +229,7 @@ class Recorder:
         if isinstance(index, np.generic):
             chosen = branches[min(max(int(index), 0), len(branches) - 1)]
             return self.interpret(chosen.jaxpr, chosen.consts, inputs[1:])
-        if self.shared_too and (closed := skipping(eqn)) is not None:  # within a loop: C source has no loops
+        if self.shared_too and (closed := skipping(eqn)) is not None:  # only within a loop, since C source has none
             return self.interpret(closed.jaxpr, closed.consts, inputs)
         found = [[entries(x) for x in self.interpret(b.jaxpr, b.consts, inputs[1:])] for b in branches]
         out = []

@@ -95,7 +95,8 @@ class _Body:
         self.program.items = rest
 
     def run(self, setting: Setting, args: Sequence[Any], turns: Sequence[Source] = ()) -> tuple[Any, Any, list[Any]]:
-        """The first carry and (carry, turns) -> outputs, for the arrays `args` of outside, start and what is left."""
+        """(the first carry, function (carry, turns) -> outputs, the rest of `args`), from `args`: the arrays of `outside`,
+        of `start`, and others."""
         n, m = len(self.outside), len(self.outside) + len(self.start)
         fixed = dict(zip(self.inside, args[:n], strict=True))
         begin = tuple(

@@ -16,12 +16,13 @@ from jax.extend import core
 
 from jaxmbs.batching.separable import jaxprs_of
 
-MUCH = 100  # operations of a branch that is worth a loop
-RATIO = 4  # of the operations of both branches
+MUCH = 100  # fewest operations of a branch that is worth a loop
+RATIO = 4  # how many times as many operations as the other branch it has at least
 
 
 def skipping(eqn: Any) -> core.ClosedJaxpr | None:
-    """The function of the operands of a `cond` as such a loop; None if both branches, or neither, are much work."""
+    """The function of the operands of a `cond` as such a loop; None unless it has two branches, of which one alone is much
+    work."""
     branches = eqn.params["branches"]
     if len(branches) != 2:
         return None

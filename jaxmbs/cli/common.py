@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 BAD = 1  # exit code of wrong use, bad files, damaged results
-FAILED = 3  # exit code of `report --check` if a criterion fails, and of `synthesize` without success
+# exit code of `report --check` if a criterion fails, of `check-steps --check` if a verdict depends on the steps, and of
+# `synthesize` without success
+FAILED = 3
 
 
 class Precision(StrEnum):

@@ -34,7 +34,8 @@ class Problem:
     model: the mechanism at its nominal values; free: `Free`, `Factor` and `MassDistribution` items, everything else
     stays fixed; objectives: conditions (goal "zero") and quantities to be made small (goal "least": the sum of their
     squares) or low (goal "lowest": their mean, which may become negative); starts: number of searches, the first from
-    the nominal values, the others from random values, scattered about these by `spread`; seed: of all random numbers;
+    the nominal values, the others from random values: uniform between the bounds of a variable that has two, otherwise
+    scattered about its nominal value by `spread`, relative to its usual size; seed: of all random numbers;
     tolerance: largest residual with which a condition counts as met; max_steps: largest number of steps of a search;
     method: "least_squares" (Levenberg-Marquardt, bounds by projection), "adam" (stochastic: fresh configurations and
     samples in every step, with `learning_rate`), another optimiser of optax, which has its own learning rate, or

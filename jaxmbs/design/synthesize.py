@@ -34,15 +34,15 @@ class Design:
     parameters: {name: value}, ready for `set`; status: `Status` of the best start; reason: in words, with the active
     bounds; largest: {objective: its largest residual, or its mean for the goal "lowest"}; before: the same at the
     nominal values; cost: half the sum of squares, plus the weighted mean of objectives with the goal "lowest"; history
-    (steps, or evaluations with method "constrained"; starts): costs; statuses, costs (starts,); x (starts, n):
-    variables of every start; best: index of the best start; findings: `Findings`, what the conditions fix and what they
-    do not fix (None if the search failed, and with method "adam"); problem: the `Problem` that was solved; certificate:
-    if it is proved that no bodies inside their envelopes meet the conditions, a lower bound of the norm of the
-    conditions, which are dimensionless (`Objective.conditions`), else None; undetermined: combinations of parameters
-    that change neither the cost nor the conditions, in words (the status of a fit is then UNDETERMINED); violations
-    (steps, starts): violations of the conditions, with method "constrained"; uncertainty: `Uncertainty` of a fit, a
-    problem whose objectives, apart from conditions, are all "least"; failed: `FailedSamples`, the samples whose motions
-    failed at the result (status UNRELIABLE if there are too many).
+    (steps, starts): costs, where each evaluation counts as a step with method "constrained"; statuses, costs (starts,);
+    x (starts, n): variables of every start; best: index of the best start; findings: `Findings`, what the conditions fix
+    and what they do not fix (None if the search failed, and with "adam" or another optimiser of optax); problem: the
+    `Problem` that was solved; certificate: if it is proved that no bodies inside their envelopes meet the conditions, a
+    lower bound of the norm of the conditions, which are dimensionless (`Objective.conditions`), else None; undetermined:
+    combinations of parameters that change neither the cost nor the conditions, in words (the status of a fit is then
+    UNDETERMINED); violations (steps, starts): violations of the conditions, with method "constrained"; uncertainty:
+    `Uncertainty` of a fit, a problem whose objectives, apart from conditions, are all "least"; failed: `FailedSamples`,
+    the samples whose motions failed at the result (status UNRELIABLE if there are too many).
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free(f"body_{k}.com", components=(0, 1)) for k in (2, 3)]
@@ -88,7 +88,7 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
 
     checkpoint: a file in which the search is saved, and from which it continues with bitwise identical results;
     progress: called with (steps, points evaluated in the last step, smallest cost). A search may fail without an error:
-    look at `status` and `reason` of the result. It needs float64. Raises ModelError, before the search starts, for a
+    look at `status` and `reason` of the result. Searches need float64. Raises ModelError, before the search starts, for a
     problem that cannot be searched.
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})

@@ -37,7 +37,7 @@ def save_ephemeris(
     ephemeris message (502.0-B, version 2.0: positions [km] and velocities [km/s]), or .aem, an attitude ephemeris message
     (504.0-B, version 1.0: quaternions from `frame` to the body's axes, the scalar last).
 
-    solution: of one instance, from `simulate`; every row of it becomes a line. body: its name is that of the object.
+    solution: of one instance, from `simulate`; every row of it becomes a line. body: its name, which is the object's name.
     epoch: date and time at t = 0, with a time zone for UTC, without one for the others; identifier: international
     designator of the object; frame: what the axes of the world are; center: what its origin is; time_system: UTC (without
     a leap second during the motion), TAI, TT, TDB or GPS; point: the point whose positions are written, in the body's

@@ -62,8 +62,9 @@ class Array:
 class Program:
     """A function as one kernel.
 
-    code: the kernel; inputs: for each array that it reads, the index of an argument, or a constant; origins: for each
-    result, ("kernel", k) if it is the k-th that the kernel writes, ("argument", k) if it is an argument, ("constant", x).
+    name: of its function in C; code: the kernel, None if all results are arguments or constants; inputs: for each array
+    that the kernel reads, the index of an argument, or a constant; origins: for each result, ("kernel", k) if it is the
+    k-th that the kernel writes, ("argument", k) if it is an argument, ("constant", x) if it is the same for all rows.
     """
 
     name: str

@@ -39,7 +39,7 @@ def written(program: Program, path: Path, where: str) -> list[Path]:
 
 
 def beside(path: Path, suffix: str, where: str) -> Path:
-    """The second file of a program."""
+    """The path of a program's second file, beside the first. Raises ModelError if the first has this suffix itself."""
     if path.suffix == suffix:
         raise ModelError(
             f"{where}: a file {path.with_suffix(suffix).name!r} is written beside it; choose another suffix"
@@ -69,7 +69,7 @@ def block(program: Program) -> str:
     return f"@{program.name}_scratch = hidden constant i64 {size}\n{text}"
 
 
-# the kernel itself does not check whether there was memory
+# the kernel itself does not check whether it got memory; the function of C does
 _CLAIM = re.compile(r"%claimed = call ptr @malloc\(i64 (\d+)\)")
 
 

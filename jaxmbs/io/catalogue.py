@@ -32,7 +32,7 @@ _RUN: dict[str, tuple[ModuleType, str, bytes]] = {}
 
 @dataclass(frozen=True)
 class Catalogue:
-    """classes, functions: everything that may be named; modules: content of the file's own modules by name."""
+    """What a file may name: classes and functions; modules: content of the file's own modules by name."""
 
     classes: Classes
     modules: Mapping[str, bytes]

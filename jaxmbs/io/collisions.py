@@ -19,10 +19,10 @@ def collision_shapes(path: str | Path, *, trust: bool = False) -> Collisions:
 
     They serve drawing (`Mechanism.add_visual`), clearances (`mbs.study.outputs.shape_on`) and contact: those of a body are
     one form, `mbs.Compound(shapes[body])`, for a `ShapeContact`. In an MJCF they are the geoms that collide with others by
-    `contype` and `conaffinity`; meshes are given as they are, although MuJoCo collides with their hulls. Those in a USD are
-    of the prims with CollisionAPI, and belong to "world" where there is no body above them; `physics:approximation` of a
-    mesh does not count. trust: also read meshes in other folders, as for `from_urdf`. A ModelWarning counts what has no such
-    shape (planes, ellipsoids, height fields). Raises InputError with all faults, each with its element.
+    `contype` and `conaffinity`; meshes are given as they are, although MuJoCo collides with their hulls. In a USD they are
+    the shapes of prims with CollisionAPI, and belong to "world" where there is no body above them; `physics:approximation`
+    of a mesh is ignored. trust: also read meshes in other folders, as for `from_urdf`. A ModelWarning counts the shapes
+    that are left out (planes, ellipsoids, height fields). Raises InputError with all faults, each with its element.
 
     >>> from pathlib import Path
     >>> text = '<robot name="r"><link name="arm"><collision><origin xyz="0 0 1"/><geometry><sphere radius="0.2"/>'

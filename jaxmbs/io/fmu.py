@@ -49,14 +49,14 @@ def from_fmu(
 ) -> Controller:
     """Controller that runs the FMU at `path`, which another program has made for co-simulation with FMI 2.0 or 3.0.
 
-    period [s]: of its samples and of its communication steps. inputs: {variable: what it is set to}, the name of a sensor,
-    whose reading has as many numbers as the variable ("imu"), or of one number of a reading ("encoder[0]"), a number, or a
+    period [s]: of its samples and of its communication steps. inputs: {variable: its source}; a source is the name of a
+    sensor whose reading has as many numbers as the variable ("imu"), one number of a reading ("encoder[0]"), a number, or a
     function (model, t, q, v, readings) of the motion and of the sensors in `reads`; values are in the unit of the variable.
-    outputs: {variable: parameters that it sets}, the name of a parameter of a force element ("push.thrust"), or a list of
-    names, empty for an output that is only kept.
-    parameters: {variable: value at the start}, for parameters of the FMU and variables with start values; in the model they
-    have the names of the FMU with _ for everything but letters and digits, "box.spring_k" for "spring.k", and are set,
-    varied and dispersed like all others. offset, delay [s]: of the Controller; both can be left out.
+    outputs: {variable: the parameters that it sets}: the name of one parameter of a force element ("push.thrust"), or a
+    list of names, empty for an output that is only kept in the state.
+    parameters: {variable: value at the start}, for parameters of the FMU and variables with start values. In the model
+    their names have _ for everything but letters and digits ("box.spring_k" for "spring.k"), and they are set, varied and
+    dispersed like all other parameters. offset, delay [s]: as for `Controller`, 0 by default.
 
     The FMU starts at its first sample, with the inputs of that instant. At each further one it makes a step of one period
     with the inputs of the sample before, and its outputs are the commands; then it gets the inputs of this instant. So an
@@ -66,10 +66,10 @@ def from_fmu(
     from such a state must be in the same process. Integers are rounded, and truth values are true unless zero. A step that
     the FMU refuses ends the motion of this row with the status NOT_FINITE, and a ModelWarning says what it reported.
 
-    An FMU runs machine code: use only those that you trust. It costs a call of the host for every sample and row, and has no
-    derivatives, which a ModelWarning says; taking them raises ModelError. Raises InputError for a file that is no FMU, has
-    no co-simulation for this system, or lacks a variable of this name, causality and type; ModuleNotFoundError without FMPy.
-    In a file, an FMU is a table [[mechanism.fmus]], which needs trust (`jaxmbs keys mechanism.fmus`).
+    An FMU is machine code: use only FMUs that you trust. Every sample of every row is a call on the host, and there are no
+    derivatives; a ModelWarning says both, and differentiating raises ModelError. Raises InputError for a file that is no
+    FMU, has no co-simulation for this system, or lacks a variable of this name, causality and type; ModuleNotFoundError
+    without FMPy. In a file, an FMU is a table [[mechanism.fmus]], which needs trust (`jaxmbs keys mechanism.fmus`).
 
     >>> box = mbs.from_fmu(
     ...     "box.fmu", 0.01, inputs={"angle": lambda model, t, q, v, readings: q[0]}, outputs={"torque": "motor.command"}
@@ -168,7 +168,7 @@ class Reading(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Reading:
-        """That which a text names: "encoder", "encoder[1]"."""
+        """The reading that a text names, "encoder" or "encoder[1]"."""
         said = re.fullmatch(r"(.+)\[(\d+)\]", text)
         return cls(said[1], int(said[2])) if said else cls(text)
 
@@ -176,7 +176,7 @@ class Reading(NamedTuple):
         return self.sensor if self.component is None else f"{self.sensor}[{self.component}]"
 
     def value(self, readings: Mapping[str, Any], size: int, where: str) -> Any:
-        """It as an array (size,), from the readings of all sensors."""
+        """This reading as an array (size,), from the `readings` of all sensors; where: the beginning of messages."""
         whole = jnp.ravel(readings[self.sensor])
         found = whole if self.component is None else whole[self.component : self.component + 1]
         if found.size != size:
@@ -296,7 +296,7 @@ class Law:
 
 
 def _one(value: Any, shape: tuple[int, ...]) -> Any:
-    """A list with one number as a number where one is wanted."""
+    """The value; a list of one number becomes a number if `shape` asks for a number."""
     return jnp.reshape(value, ()) if shape == () and value is not None and np.size(value) == 1 else value
 
 

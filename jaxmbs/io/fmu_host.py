@@ -35,8 +35,9 @@ class Variable(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """One sample: `before` is the state before it (None at the start), periods those since the start, inputs those that
-    are set there, values of the parameters (at the start alone); outputs at this instant."""
+    """One sample. before: the name of the state before it, None at the start; start: the time of the first sample [s];
+    periods: how many have passed since then; inputs: the numbers that are set at this sample; values: those of the
+    parameters, at the start only; outputs: their numbers at this sample."""
 
     before: bytes | None
     start: float
@@ -75,8 +76,10 @@ class Host:
         return bool(self.said.coSimulation.canSerializeFMUstate)
 
     def __call__(self, t: Any, name: Any, inputs: Any, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(the names of the states, outputs) after samples, NaN where none is due or where the FMU failed; all arguments
-        have the same axes in front. t (...): instants; name (..., WORDS): of the states before; inputs, values (..., n)."""
+        """(the names of the states, outputs) after samples, NaN where none is due or where the FMU failed.
+
+        t (...): instants; name (..., WORDS): of the states before; inputs, values (..., n); all have the same leading axes.
+        """
         t, name, inputs, values = (np.asarray(x) for x in (t, name, inputs, values))
         rows, near = t.shape, NEAR[t.dtype.itemsize]
         names = np.full((t.size, WORDS), np.nan, t.dtype)
@@ -137,7 +140,7 @@ class Host:
         return self.samples[key]
 
     def _at(self, key: bytes | None) -> Any:
-        """An instance in this state, which is from now on the caller's. None: a new one."""
+        """An instance in the state with this name, a new instance for None; from now on it belongs to the caller."""
         lost, at = [], key
         while at is not None and at not in self.states and at not in self.live:
             lost.append(self._kept(at))

@@ -53,8 +53,7 @@ def table_of(
     and its own fields.
 
     known: the classes that parts may have; base: base class of the table; only: the names of the fields that are keys, by
-    default all. Defaults, kinds, units and documentation are
-    those of the declarations.
+    default all. Defaults, kinds, units and documentation are those of the declarations.
     """
     fields: dict[str, Any] = {}
     if typed:
@@ -73,7 +72,7 @@ def table_of(
 
 def any_of(family: type | Classes, known: Classes, besides: type | None = None, **options: Any) -> Any:
     """Annotation of a table whose `type` names one of the known classes of a family, or of several families. besides: a
-    class that is left out."""
+    class that is left out; options: those of `table_of`."""
     return either([table_of(c, known, **options) for c in in_files(family, known) if c is not besides])
 
 
@@ -91,7 +90,7 @@ def in_files(family: type | Classes, known: Iterable[type]) -> list[type]:
 
 
 def _entry(d: Declared, known: Classes, owner: type) -> tuple[Any, Any]:
-    if d.kind is Kind.PARTS:  # none is of the owner's class: tables in tables without end
+    if d.kind is Kind.PARTS:  # none is of the owner's class, since tables would then contain tables without end
         assert d.of is not None
         options: Any = {"further": (Placing,), "base": Placed} if issubclass(owner, Compound) else {}
         kind: Any = Annotated[list[any_of(d.of, known, besides=owner, **options)], Field(min_length=1)]

@@ -15,8 +15,8 @@ from jaxmbs.model.joints.base import Joint
 
 @dataclass(frozen=True)
 class Hinge:
-    """A joint of a file: its place there, its name and joint, the bodies of both ends ("" is the world), frames in them,
-    whether it is left out of the tree on purpose."""
+    """A joint of a file. where: its place there; bodies: those of both ends ("" is the world); poses: of the joint's frames
+    in them; cut: whether it is left out of the tree on purpose."""
 
     where: str
     name: str
@@ -26,7 +26,8 @@ class Hinge:
     cut: bool = False
 
     def from_body(self, body: str) -> tuple[Joint, str, Pose, Pose]:
-        """(joint, body at the other end, frame in `body`, frame in the other), so that the coordinate has its sign."""
+        """(joint, body at the other end, frame in `body`, frame in the other body) of the joint as seen from `body`; from
+        the second body, the axis is reversed, so that the coordinate keeps its sign."""
         if body == self.bodies[0]:
             return self.joint, self.bodies[1], *self.poses
         joint = self.joint

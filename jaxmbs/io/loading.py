@@ -54,7 +54,7 @@ def is_robot(path: str | Path) -> bool:
 
 
 def is_urdf(path: Path) -> bool:
-    """Whether the file is a URDF; one named .xml is if <robot> appears at its beginning."""
+    """Whether the file is a URDF. A file named .xml is one if <robot> appears at its beginning."""
     try:
         start = path.read_bytes()[:4096] if path.suffix.lower() == ".xml" else b""
     except OSError:

@@ -66,7 +66,7 @@ def reader(
     path: str | Path, *, gravity: Triple | None = None, repair: Repair = None, on_unsupported: OnUnsupported = "error",
     trust: bool = False,
 ) -> _Reader:  # fmt: skip
-    """What reads the file, with the arguments of `from_mjcf`. Raises InputError if MuJoCo cannot compile it."""
+    """The reader of the file, with the arguments of `from_mjcf`. Raises InputError if MuJoCo cannot compile it."""
     try:
         import mujoco
     except ModuleNotFoundError as error:

@@ -10,7 +10,8 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.names import TRUST, read_bytes, within
 from jaxmbs.io.xml import parsed
 
-_FOLDERS = {"texture": ("texturedir", "assetdir")}  # compiler settings with their folder; other elements: _OF_MESHES
+# compiler settings that name the folder of an element's files; those of all other elements are _OF_MESHES
+_FOLDERS = {"texture": ("texturedir", "assetdir")}
 _OF_MESHES = ("meshdir", "assetdir")
 _BESIDE_THE_FILE = ("include", "model")
 

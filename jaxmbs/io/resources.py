@@ -14,9 +14,10 @@ SEARCHED = ("SDF_PATH", "GZ_SIM_RESOURCE_PATH")  # environment variables with fo
 
 
 def resource(path: Path, uri: str, trust: bool) -> str:
-    """The file that the file at `path` names: relative to its folder, or "package://PACKAGE/..." and "model://MODEL/...",
-    which are looked for in the folders above and in those of SEARCHED. The URI itself if there is no such file, "" if it
-    must not be read: without `trust`, it has to lie in the file's folder, in its package, or in a folder of SEARCHED."""
+    """The file that a URI in the file at `path` names. A path is relative to this file's folder, or to a folder of SEARCHED;
+    "package://PACKAGE/..." and "model://MODEL/..." are looked for in the folders above and in those of SEARCHED, and the
+    URI is returned as it is if they are not found. The result is "" if the file must not be read: without `trust`, it has
+    to lie in the folder of the file at `path`, in its package, or in a folder of SEARCHED."""
     here = path.resolve().parent
     above = (here, *here.parents)
     chosen = [Path(x) for name in SEARCHED for x in os.environ.get(name, "").split(os.pathsep) if x]
@@ -37,7 +38,8 @@ def resource(path: Path, uri: str, trust: bool) -> str:
 
 
 def model_file(found: Path) -> Path | None:
-    """The file of a model, which may be named by its folder, whose model.config names the file."""
+    """The file of a model at `found`: this file itself or, in a folder, the last existing file that its model.config names,
+    or model.sdf if it has no model.config. None if there is none."""
     if not exists(found):
         return None
     if found.is_file():

@@ -1,7 +1,8 @@
 """Reading mechanisms from SDFormat files, those of Gazebo.
 
 They are read element by element with the standard library's XML parser, as URDFs are: the format's own library is in no
-package of PyPI, and of those that are, rod drops second axes, gears and screws, and Drake dry friction and loops.
+package of PyPI, and the readers that are there drop something: rod drops second axes, gears and screws, Drake drops dry
+friction and loops.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from jaxmbs.model.joints import Fixed, Helical, Prismatic, Revolute, Spherical, 
 from jaxmbs.model.joints.base import Joint
 
 GRAVITY = (0.0, 0.0, -9.81)
-GAZEBO = (0.0, 0.0, -9.8)  # [m/s²] of worlds that do not say
-GRAVITY_OF_WORLDS = (1, 6)  # first version whose gravity is of the world, not of its <physics>
+GAZEBO = (0.0, 0.0, -9.8)  # [m/s²] of worlds that do not state their gravity
+GRAVITY_OF_WORLDS = (1, 6)  # first version in which gravity is an element of the world, not of its <physics>
 SDF = ("sdf", "an SDFormat file")  # how such a file begins, and what it is called
-MOST = 2000  # included models: files that include others twice double them with each
+MOST = 2000  # most included models: if each file includes the next one twice, their number doubles with every file
 TYPES = ("revolute", "continuous", "prismatic", "screw", "universal", "revolute2", "ball", "fixed")
 # elements that do not concern the motion of bodies, by the element that contains them; "" for those that are read
 ASIDE = {
@@ -92,7 +93,7 @@ def reader(
     path: str | Path, *, gravity: Triple | None = None, repair: Repair = None, on_unsupported: OnUnsupported = "error",
     trust: bool = False,
 ) -> _Reader:  # fmt: skip
-    """What reads the file, with the arguments of `from_sdf`. Raises InputError if it is no SDFormat."""
+    """The reader of the file, with the arguments of `from_sdf`. Raises InputError if it is no SDFormat."""
     path = Path(path)
     root = opened(path, *SDF)
     worlds, models = root.findall("world"), root.findall("model")

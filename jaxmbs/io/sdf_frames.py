@@ -1,4 +1,4 @@
-"""Names and frames of SDFormat files: every model has its own, and all of them give poses of one instant."""
+"""Names and frames of SDFormat files: every model has its own; all poses in a file are those at one instant."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Scope:
         self._holds = says(text(element, "static"))
         self.links, self.joints, self.frames = ({} for _ in range(3))
         self.models: dict[str, Scope] = {}
-        self._included: dict[str, ET.Element] = {}  # elements <include> of models, which have the poses of these
+        self._included: dict[str, ET.Element] = {}  # the <include> elements of models, which may state their poses
         self._found: dict[str, Pose] = {}  # places of names, so that long chains are followed once
         self._settled = self.parent is None and element.tag == "world"
         self._seen: set[str] = set()  # names whose places are being looked for
@@ -152,7 +152,7 @@ class Scope:
         return self._placed_by(given, frame, inner, f'model "{self.path(name)}"')
 
     def _placed_by(self, given: ET.Element, frame: str, inner: Scope, where: str) -> Pose:
-        """The pose of a model's own frame, if that of one of its frames is given."""
+        """The pose of the model `inner`, from the pose that the element `given` has for the model's frame `frame`."""
         found = self.pose(given, where, MODEL)
         return composed(found, inverse(inner.place(frame))) if frame else found
 
@@ -209,7 +209,8 @@ class Scope:
     # --- links --------------------------------------------------------------------------------------------------------
 
     def link(self, name: str, where: str, end: str) -> Entry | None:
-        """The link that something is fixed to: itself, or what a frame is attached to. None, with a fault, for none."""
+        """The link that a name stands for: the link of this name, or the link to which the frame, joint or model of this
+        name is attached; the world counts as a link. None, with a fault, if there is none. where, end: for its message."""
         name, seen = name.strip(), set[str]()
         scope: Scope = self
         while True:

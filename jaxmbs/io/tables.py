@@ -132,7 +132,7 @@ class Measured(list[float]):
 
 
 def list_in_file(units: str, value: Any) -> tuple[float, ...]:
-    """A list of numbers. units: those that the numbers may have, in SI: "rad or m"."""
+    """A list of numbers. units: the SI units that they may have, such as "rad or m"."""
     if isinstance(value, dict):
         raise ValueError(f"needs a list of numbers, or a table with the keys `file` and `column`, got {value!r}")
     if isinstance(value, Measured) and value.unit:
@@ -159,7 +159,7 @@ def _instant(value: Any) -> float | str:
 
 
 def _listed(value: Any) -> tuple[Any, ...]:
-    """A single name stands for a list of one."""
+    """A list of names; a single name stands for a list of one."""
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not names:
         raise ValueError(f"needs a name or a list of names, got {value!r}")

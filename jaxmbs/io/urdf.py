@@ -1,8 +1,8 @@
 """Reading mechanisms from URDF files.
 
 The files are read element by element with the standard library's XML parser: every existing parser of this format silently
-drops something (MuJoCo mimic joints, Pinocchio mimic joints and dynamics, yourdfpy unknown elements), and here nothing may
-be dropped.
+drops something (MuJoCo drops mimic joints, Pinocchio mimic joints and dynamics, yourdfpy unknown elements), and here nothing
+may be dropped.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def reader(
     path: str | Path, *, gravity: Triple = GRAVITY, repair: Repair = None, on_unsupported: OnUnsupported = "error",
     trust: bool = False,
 ) -> _Reader:  # fmt: skip
-    """What reads the file, with the arguments of `from_urdf`. Raises InputError if it is no URDF."""
+    """The reader of the file, with the arguments of `from_urdf`. Raises InputError if it is no URDF."""
     path = Path(path)
     robot = opened(path, "robot", "a URDF")
     if any("xacro" in str(e.tag) for e in robot.iter()):

@@ -13,8 +13,9 @@ has a `unit`. A wrong key, name, number or unit is an error that names its path 
     [[correlations]]                    correlated draws
     [simulation], [study], [outputs.NAME]
 
-`jaxmbs keys [PATH]` prints every key with its meaning, unit and default. A dispersion that makes its target unphysical
-in half of the draws or more is refused; if fewer draws do so, these samples get the status "unphysical".
+`jaxmbs keys all` prints every key with its meaning, unit and default, `jaxmbs keys PATH` those of a table or type. A
+dispersion is refused if any draw could make a mass or an inertia unphysical, or if half of the draws or more make
+another target unphysical; if fewer draws do so, these samples get the status "unphysical".
 
 Results are in DIR/results.zarr, for `xarray.open_zarr`: every output and every draw by name, `status`, `energy_error`
 and `constraint_error`, along the dimension `sample`. An output or draw whose name is already taken in the results has

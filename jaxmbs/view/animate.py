@@ -60,7 +60,7 @@ def animate(
     the `shapes` also over visuals, half transparent. Flexible bodies are drawn deformed: their visuals, or lines between
     their nodes; deformation_scale: factor of their modal coordinates, which the title states. Raises ModelError for
     batches, other file names, plots whose length is not that of the solution, limits without a plot, films with several
-    samples or plots, and a negative scale.
+    samples or plots, and a scale that is negative or not finite.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> motion = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=1.0, dt=0.01)
@@ -101,7 +101,7 @@ def moving_page(
     limits: Mapping[str, Sequence[float]] | None = None, segments: Sequence[Segment] = (),
 ) -> str:  # fmt: skip
     """The text of the page of `animate`. samples: {name: object with t (rows,), q (rows, nq) and events (None: unknown)};
-    segments: lines of these rows."""
+    segments: lines in the scene, with the same rows; all other arguments: as for `animate`."""
     first = next(iter(models.values()))
     title = f"{first.name}{said(first, deformation_scale, 'animate')}"
     content = _glb(models, samples, plots, frames, shapes, over_visuals, deformation_scale, limits, segments)
@@ -114,7 +114,7 @@ def _glb(
     segments: Sequence[Segment] = (),
 ) -> bytes:  # fmt: skip
     for m in models.values():
-        said(m, deformation_scale, "animate")  # refuses a scale that is none
+        said(m, deformation_scale, "animate")  # refuses a scale that is negative or not finite
     scenes = {name: scene_of(m, shapes, over_visuals) for name, m in models.items()}
     library = {k: v for _, found in scenes.values() for k, v in found.items()}
     first = next(iter(samples.values()))

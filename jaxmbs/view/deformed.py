@@ -14,8 +14,8 @@ import numpy as np
 from jaxmbs.errors import ModelError
 from jaxmbs.model import Model, get
 
-BESIDE = 0.05  # distance of the points beside a node, of the least distance between nodes
-NONE = 1e-6  # of the largest momentum that a mode can have, below which it has none
+BESIDE = 0.05  # distance of the points beside a node, relative to the least distance between nodes
+NONE = 1e-6  # relative to the largest momentum that a mode can have: a smaller one counts as zero
 FINE = 20  # number of edges along a body, so that straight shapes bend smoothly
 
 
@@ -60,7 +60,7 @@ class Field:
 
 
 def fields(model: Model) -> list[Field]:
-    """Of every flexible body with two places or more whose displacement is known."""
+    """The field of every flexible body that has two or more places whose displacement is known."""
     s, found = model.structure, []
     for i in s.modes_of.values():
         link, n = s.links[i], s.links[i].joint.nv
@@ -82,7 +82,7 @@ def fields(model: Model) -> list[Field]:
 
 
 def _is_held(model: Model, body: str, modes: str) -> bool:
-    """Whether a body does not move where its frame is: only then its modes, which have unit modal mass, have momentum."""
+    """Whether a body is held at its floating frame: only then do its modes, which have unit modal mass, have momentum."""
     mass, com, inertia = (np.asarray(get(model, f"{body}.{name}"), float) for name in ("mass", "com", "inertia"))
     whole = {"momentum": mass, "angular_momentum": np.trace(inertia) + mass * (com @ com)}
     return any(np.abs(get(model, f"{modes}.{name}")).max() > NONE * np.sqrt(most) for name, most in whole.items())
@@ -111,8 +111,8 @@ def enlarged(model: Model, q: np.ndarray, scale: float) -> np.ndarray:
 
 
 def said(model: Model, scale: float, where: str) -> str:
-    """What a picture states about the scale of deformations: nothing if they are as they are. Raises ModelError for a
-    scale that is not finite or negative."""
+    """What a picture states about the scale of deformations: nothing if the scale is 1. Raises ModelError for a scale that
+    is negative or not finite."""
     if not (np.isfinite(scale) and scale >= 0):
         raise ModelError(f"{where}: deformation_scale is {scale!r}; pass a number of zero or more, such as 20")
     return f", deformation \u00d7 {scale:g}" if scale != 1 and model.structure.flexible else ""

@@ -28,7 +28,7 @@ def draw(
     triangles (m, 3)), ...]}, others as the ellipsoids of their inertia; joints as their axes. over_visuals: draw the
     `shapes` also over visuals, half transparent. Flexible bodies are drawn deformed: their visuals, or lines between their
     nodes; deformation_scale: factor of their modal coordinates, which the title states. Needs matplotlib
-    (`pip install 'jaxmbs[study]'`). Raises ModelError for a wrong shape, and a negative scale.
+    (`pip install 'jaxmbs[study]'`). Raises ModelError for a wrong shape, and for a scale that is negative or not finite.
 
     >>> axes = mbs.draw(mbs.library.double_pendulum().build(), [0.5, 0.3])
     >>> axes.figure.savefig("pendulum.png")

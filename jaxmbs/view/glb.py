@@ -103,7 +103,7 @@ class Builder:
             self.channel(node, "weights", times, weights.reshape(-1), "SCALAR")
 
     def channel(self, node: int, path: str, times: int, x: np.ndarray, kind: str) -> None:
-        """Let x, at the times of an accessor, be the `path` of a node."""
+        """Animate the property `path` of a node: it takes the values x at the times of an accessor."""
         self.samplers.append({"input": times, "output": self.accessor(x, kind), "interpolation": "LINEAR"})
         self.channels.append({"sampler": len(self.samplers) - 1, "target": {"node": node, "path": path}})
 

@@ -52,7 +52,7 @@ def view(
     start = np.asarray(model.neutral() if q is None else q, float)
     if start.shape != (model.nq,):
         raise ModelError(f"view: q has shape {start.shape}; needs ({model.nq},)")
-    said(model, deformation_scale, "view")  # refuses a scale that is none
+    said(model, deformation_scale, "view")  # refuses a scale that is negative or not finite
     try:
         import viser  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError as error:
@@ -180,8 +180,8 @@ class Viewer:
             self._follow()
 
     def _follow(self) -> None:
-        """Let the sliders agree with q. Those that show coordinates are set; those that rotate or shift a joint from
-        the base stay, and the base moves."""
+        """Make the sliders agree with q. Those that show coordinates are set. Those that rotate or shift a joint from
+        its base stay as they are, and the base moves instead."""
         self._base = np.array(integrate(self.model, jnp.asarray(self.q), jnp.asarray(-self._tangent)), float)
         self._base[list(self._at.values())] = 0.0
         self._following = True

@@ -16,7 +16,7 @@ from jaxmbs.model import Model
 if TYPE_CHECKING:
     from jaxmbs.simulate import Solution
 
-LEAST = 1e-6  # of the largest force of a motion, below which an arrow is left out
+LEAST = 1e-6  # relative to the largest force of a motion: arrows of smaller forces are left out
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def scene_of(
     shapes: triangles in axes of a body or of the world, by its name; they are drawn where it has no visuals, and with
     over_visuals also where it has, half transparent. Bodies with neither are drawn as the ellipsoids of their inertia
     (solid and homogeneous, of the same mass), connected to their joints by rods, and flexible bodies as lines between
-    their nodes; what is drawn of these has displacements. Meshes that cannot be read cause a ModelWarning.
+    their nodes; all shapes on flexible bodies have displacements. Meshes that cannot be read cause a ModelWarning.
     """
     s = model.structure
     out, meshes, lost = [], {}, []
@@ -238,7 +238,7 @@ def _half(profile: list[tuple[float, float]]) -> Triangles:
     return np.array(rings).reshape(-1, 3), np.array(faces)
 
 
-_WALL = 0.02  # thickness of a wall, of the width of the shape
+_WALL = 0.02  # thickness of a wall, relative to the width of the shape
 _PIPE = [(0.5, -0.5), (0.5, 0.5), (0.5 - _WALL, 0.5), (0.5 - _WALL, -0.5)]
 _NOZZLE = [(0.5, -0.5), (0.2, 0.5), (0.2 - _WALL, 0.5), (0.5 - _WALL, -0.5)]
 _LATITUDES = np.linspace(-np.pi / 2, np.pi / 2, ROUND // 2 + 1)

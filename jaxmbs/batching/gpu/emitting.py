@@ -29,8 +29,9 @@ NAME = "kernel"
 class Kernel:
     """The LLVM text of a kernel and how it is called.
 
-    Its arguments are pointers: to the arrays in their order, the sizes (int64: the number of rows, then a number for
-    each repeated array, as in `Emitter`), the results, and scratch memory if it takes any. scratch: bytes of a row.
+    Its arguments are pointers: to the arrays in their order, the sizes (int64), the results, and scratch memory if it
+    takes any. The sizes are the number of rows, then for each repeated array the number of successive rows that share one
+    of its rows or, if these are not successive, the number of its rows. scratch: bytes of a row.
     """
 
     text: str

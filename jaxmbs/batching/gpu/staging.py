@@ -1,8 +1,8 @@
 """Instructions that move the rows of a block of threads between arrays and registers, through shared memory.
 
-The numbers of a row lie side by side. Read by threads directly, a warp would touch 32 separate places in memory for each
-number; so the threads of a block copy a tile of some columns of all their rows in the order of memory, and each takes its
-own row from there. Rows of a tile are an odd number of columns apart, so that the threads of a warp use different banks.
+The numbers of a row lie side by side. If each thread read its own row, a warp would touch 32 separate places in memory for
+each number; so the threads of a block copy a tile of some columns of all their rows in the order of memory, and each takes
+its own row from there. Rows of a tile are an odd number of columns apart, so that the threads of a warp use different banks.
 In the functions, %row is the thread's row, %count how many rows the block has; threads without a row take the last one.
 """
 
@@ -61,7 +61,8 @@ def for_rows(text: Text) -> Iterator[None]:
 
 
 def fetch(text: Text, base: str, place: Place, wanted: dict[int, int], block: int) -> None:
-    """base: the address of the thread's row; wanted: slots in the frame by the index of a row's number."""
+    """Fetch numbers of an array into the frame. base: the address of the thread's row; wanted: slots in the frame by the
+    index of a row's number; block: threads of a block."""
     columns, stride = _tile(place)
     mine, last = _mine(text), max(wanted) + 1
     for first in range(0, last, columns):
@@ -77,7 +78,7 @@ def fetch(text: Text, base: str, place: Place, wanted: dict[int, int], block: in
 
 
 def keep(text: Text, base: str, place: Place, given: list[str], block: int) -> None:
-    """The same for results; given: the numbers of the thread's row."""
+    """Store numbers in a result. base: the address of the thread's row; given: its numbers; block: threads of a block."""
     columns, stride = _tile(place)
     mine = _mine(text)
     for first in range(0, len(given), columns):

@@ -300,8 +300,8 @@ class Code:
 
 
 class Needed:
-    """What is needed to compute values and arrays: operations, products, joined arrays, loops with their live parts, and
-    users of each."""
+    """What is needed to compute values and arrays: operations with their users, products, joined arrays, and loops with
+    their live parts."""
 
     def __init__(self, items: Sequence[Any], values: Sequence[Any], alive: set[Source]):
         self.operations: set[Operation] = set()

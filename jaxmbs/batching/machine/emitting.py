@@ -67,7 +67,7 @@ def _names(code: Code) -> list[Any]:
 class Emitter:
     """The text of a kernel for a CPU, and what those for other processors have in common with it.
 
-    width: of how many rows the numbers lie side by side in scratch memory.
+    width: the number of rows whose numbers lie side by side in scratch memory.
     """
 
     def __init__(self, code: Code, module: Module, repeats: Mapping[int, bool]):

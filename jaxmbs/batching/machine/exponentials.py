@@ -34,7 +34,7 @@ CALLED = {
 
 
 def exponential(name: str, dtype: np.dtype, module: Any) -> str:
-    """One of FUNCTIONS, called `name` and the mark of the vector."""
+    """The text of one of FUNCTIONS, which is called `name` followed by the mark of the vector type."""
     f = Body(name, dtype, module)
     x = "%x"
     if name == "logistic":

@@ -71,9 +71,9 @@ end:
 
 
 class Body:
-    """The instructions of a function of one vector x, with its constants in a table, or in the
-    instructions if the processor inlines.
+    """The instructions of a function of one vector x.
 
+    Its constants are in a table, or in the instructions if the processor inlines.
     The address of the table is loaded once. An empty assembly statement hides the origin of this address: because the code
     may be placed anywhere in memory, the compiler would otherwise load a separate address for each constant.
     """

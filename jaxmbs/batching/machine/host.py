@@ -58,7 +58,7 @@ class Processor:
 
 
 def processor() -> Processor:
-    """The one at hand."""
+    """The processor at hand."""
     return Processor(features().get("fma", platform.machine() not in ("x86_64", "AMD64")))
 
 

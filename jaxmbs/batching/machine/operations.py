@@ -31,7 +31,7 @@ def _binary(f: str = "", i: str = "", u: str = "", b: str = "") -> Emit:
 
 
 def _called(f: str = "", i: str = "", u: str = "", b: str = "", more: str = "") -> Emit:
-    """The same with LLVM's own functions; more: a last argument for integers."""
+    """As `_binary`, with LLVM's own functions in place of instructions; more: a last argument for integers."""
 
     def emit(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
         name = {"f": f, "i": i, "u": u or i, "b": b}[dtype.kind]
@@ -72,7 +72,7 @@ def _divided(name: str) -> Emit:
         found = text.add(f"{'s' if dtype.kind == 'i' else 'u'}{name} {t} {x[0]}, {safe}")
         if name == "div":
             return text.select(none, text.splat_bits(dtype), found, dtype)
-        return text.select(none, x[0], found, dtype)  # MIN by 1 leaves no remainder, as MIN by -1
+        return text.select(none, x[0], found, dtype)  # MIN / 1 stands for MIN / -1: neither leaves a remainder
 
     return emit
 
@@ -88,7 +88,7 @@ def _not(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
 
 
 def _shifted(name: str) -> Emit:
-    """A shift of bits; with a distance of all bits or more nothing is left, where LLVM leaves anything."""
+    """A shift of bits. By as many as the number has, or more, it gives 0; LLVM's own result would be undefined."""
 
     def emit(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
         t, bits = text.vector(dtype), text.splat(dtype.type(8 * dtype.itemsize))
@@ -215,7 +215,7 @@ def _power(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
 
 
 def _looked_up(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
-    """A number of a table for each row; indices outside the table mean its first and last rows."""
+    """A number of a table for each row; an index outside the table means its first or last row."""
     table, width, column = o.params["table"].numbers, o.params["width"], o.params["column"]
     made, stored = np.dtype(o.dtype), host.stored(np.dtype(o.dtype))
     name = f"table_{o.params['table'].digest}"

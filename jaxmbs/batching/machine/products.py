@@ -17,7 +17,8 @@ def multiply(
 ) -> None:  # fmt: skip
     """y[j] = sum over i of x[i] matrix[i, j], i < given, j < made; x and y hold each number of a group of rows side by side.
 
-    width: of how many rows. across: how far apart, in numbers, entries (i, j) of the matrix are in i and in j.
+    width: the number of these rows. across: by how many numbers the entries (i + 1, j) and (i, j + 1) of the matrix lie
+    behind the entry (i, j).
     """
     whole = made - made % AT_ONCE
     if whole:
@@ -30,7 +31,7 @@ def _columns(
     text: Text, x: str, matrix: str, y: str, given: int, first: int, last: int, at_once: int,
     across: tuple[int, int], dtype: np.dtype, rows: int,
 ) -> None:  # fmt: skip
-    """The sums from `first` until before `last`, in turns of `at_once`."""
+    """The sums for j from `first` to `last` - 1, `at_once` of them in each turn of a loop."""
     v, e, width = text.module.stored_vector(dtype), host.stored(dtype), rows * dtype.itemsize
     name = f"{first}_{last}"
     text.do(f"br label %enter{name}")

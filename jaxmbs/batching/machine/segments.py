@@ -37,7 +37,7 @@ def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> l
     first, segments = _segments(program, setting)
 
     def array(x: Source, apart: bool = False) -> Any:
-        """apart: for a kernel, which finds repeated rows by itself."""
+        """The array of a source. apart: leave repeated rows as they are, for a kernel, which finds them by itself."""
         found = x.value if x.value is not None else known[x]
         return found if apart or not isinstance(found, Repeated) else found.repeat.expanded(found.array)
 

@@ -96,7 +96,8 @@ def _transpose(cotangents: Any, *xs: Any, jaxpr: Any, mapped: Any, rows: Any, mo
         given += xs[len(xs) - m :]
     else:
         back = backward(jaxpr, wanted, of)
-    back, keep = pruned(back, (True,) * len(wanted))  # what is not needed was perhaps computed for this alone
+    # operands that are not needed are dropped: if they were computed for this equation alone, that is saved, too
+    back, keep = pruned(back, (True,) * len(wanted))
     now = mapped[:n] + mapped[len(mapped) - m :] + (rows is not None,) * len(there)
     every = zip([*given, *(ct for _, ct in there)], now, strict=True)
     operands = [x for x, on in zip(every, keep, strict=True) if on]

@@ -130,7 +130,7 @@ def _kept(closed: Any) -> tuple[int | None, int, str]:
 
         y, back = jax.vjp(of, *(xs[k] for k in moving))
         if any(e.primitive.name == "while" for e in equations(closed.jaxpr)):
-            back([jnp.zeros_like(x) for x in y])  # only there do such loops raise an error
+            back([jnp.zeros_like(x) for x in y])  # such loops raise their error only in the backward pass
         return jax.tree_util.tree_leaves(back)
 
     try:

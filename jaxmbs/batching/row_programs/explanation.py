@@ -11,10 +11,11 @@ class RowProgram:
     """A function of one instance within a program of JAX, and what runs it for all rows.
 
     name: of the function; ".tangents" and ".cotangents" follow where it is differentiated, and ".values" precedes
-    ".tangents" if both are computed. rows: number of instances of a call, in a `shard_map` of
-    all devices together. calls: how often it is called, a body of
-    `scan` once for each iteration, every branch of a `cond` as if it were taken; None in a `while_loop`. runs: "machine
-    code", "GPU kernels" or "jax.vmap". reason: why it is not machine code, or not one call of it; else empty.
+    ".tangents" if both are computed. rows: number of instances of a call; in a `shard_map`, of all devices together. calls:
+    how often it is called, a body of `scan` once for each iteration, every branch of a `cond` as if it were taken; None in a
+    `while_loop`. runs: "machine code" on a CPU, "PTX" on an NVIDIA GPU, or "jax.vmap". reason: why it is no kernel, or not
+    one call of a kernel; else empty.
+
     For each row: arithmetic, divisions (with roots) and transcendental (sines, powers, logarithms and the like) are numbers
     of scalar operations, as often as loops do them, a `while_loop` of a row as if it made eight iterations; loops: numbers
     of iterations, a loop before those inside it, and the largest number where it is an operand, as in an eager `simulate`;

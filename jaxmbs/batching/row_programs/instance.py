@@ -155,8 +155,8 @@ def _with_tangents(f: Any, mode: Mode) -> Any:
 def forward(f: Any, moving: tuple[bool, ...]) -> Any:
     """The closed jaxpr that computes the values of f where f is differentiated along the moving operands.
 
-    Functions with derivative rules of their own are replaced by what their rules compute as values, because JAX
-    differentiates these again in a second derivative, and not the functions. Other functions remain as they are.
+    Functions with derivative rules of their own are replaced by what their rules compute as values, because a second
+    derivative in JAX is that of these values, not of the functions. Other functions remain as they are.
     """
 
     def make() -> Any:
@@ -169,7 +169,7 @@ def forward(f: Any, moving: tuple[bool, ...]) -> Any:
 
         return traced(run, f.in_avals, name_of(f))
 
-    # the operands, which reverse mode keeps, are the same
+    # for counting bytes f itself will do: reverse mode keeps the operands, which are the same
     return f if purpose.value == "bytes" else once(f, ("forward", moving), make)
 
 

@@ -98,7 +98,7 @@ def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows:
 
 
 def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int, backend: str) -> Any:
-    """The same, with the rows divided among devices by XLA."""
+    """The results for all rows, which XLA divides among devices."""
 
     def run(*xs: Any) -> Any:
         own = next((x.shape[0] for x, m in zip(xs, mapped, strict=True) if m), rows)

@@ -36,7 +36,7 @@ def _batched(xs: Any, axes: Any, *, rows: int, **params: Any) -> tuple[list[Any]
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list[Any], list[Any]]:
-    """Where bytes are counted, what is kept are the operands, and not copies of them."""
+    """Where bytes are counted, the operands themselves are returned: reverse mode keeps these, and no copies of them."""
     return list(primals) if purpose.value == "bytes" else mark_p.bind(*primals, **params), list(tangents)
 
 

@@ -16,15 +16,16 @@ from jaxmbs.batching.row_programs.instance import name_of, once, pruned, replace
 from jaxmbs.batching.separable import ClosedJaxpr, equations, jaxprs_of
 
 ROOM = 1 << 28  # bytes of all rows: with more, memory counts for more than the time of the second computation
-# Iterations of the longest loop. Shorter loops are computed again: they are often the body of another loop of JAX, which
-# would store their results for each of its iterations.
+# Fewest iterations of the longest loop. Shorter loops are computed again: they are often the body of another loop of JAX,
+# which would store their results for each of its iterations.
 FEWEST = 64
 MOST_ARRAYS = 32  # with more, the body of the loop has no checkpoint, and storing takes longer than computing again
 
 
 class Stored(NamedTuple):
-    """forward: the closed jaxpr of operands -> results and stored arrays; avals: of these arrays of one row; rest: the
-    closed jaxpr of operands and stored arrays -> leaves of what `jax.linearize` returns; tree: that of these leaves."""
+    """What a forward pass stores. forward: the closed jaxpr of operands -> results and stored arrays; avals: of these arrays
+    of one row; rest: the closed jaxpr of operands and stored arrays -> leaves of what `jax.linearize` returns; tree: that
+    of these leaves."""
 
     forward: Any
     avals: tuple[Any, ...]

@@ -80,9 +80,10 @@ def quantile(x: Array, weights: Array, level: Array | float) -> Array:
 class OfMotion(Objective):
     """Base: a number taken from every sample's motion, wanted near a target, below a bound or above one.
 
-    The samples are spread evenly over the dispersions of the file's study and are the same for every candidate. Samples in
-    which an output is not defined, such as the rate at a latch that does not close, are left out of mean, worst and
-    quantile; add an objective on the share of samples that latch.
+    The samples are spread evenly over the dispersions of the file's study and are the same for every candidate; a
+    stochastic search takes fresh random samples in every step. Samples in which an output is not defined, such as the rate
+    at a latch that does not close, are left out of mean, worst and quantile; add an objective on the share of samples that
+    latch.
 
     Samples whose motion fails (its status is not OK) are left out, too, as long as they are few: at most one in 20, and
     for a quantile also at most half of the number of samples in its tail. A quantile without a target counts them as

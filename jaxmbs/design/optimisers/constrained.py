@@ -4,10 +4,10 @@ SciPy's SLSQP [D. Kraft, A software package for sequential quadratic programming
 inequalities with their exact derivatives. Its result is not trusted. All points that it evaluates are recorded, so that
 no search ends worse than at the best of them. SLSQP is given only as many equalities as have independent gradients,
 because many more equalities than variables overrun its memory. If it stops at a point that is not an optimum, it is
-restarted from there, with the smallest margins at that point and those that it violated because they had not been given
-to it. A gain that comes only from using up the tolerance of the conditions does not count. The result is tested by
-`optimality`. Where the conditions do not hold, only the sum of squares of their residuals is minimised within the
-bounds (SciPy's `least_squares`), which finds a point that meets them or shows that there is no such point nearby.
+restarted from the best point so far, with the smallest margins at that point and those that it violated because they had
+not been given to it. A gain that comes only from using up the tolerance of the conditions does not count. The result is
+tested by `optimality`. Where the conditions do not hold, only the sum of squares of their residuals is minimised within
+the bounds (SciPy's `least_squares`), which finds a point that meets them or shows that there is no such point nearby.
 
 Why not another solver: on 16 problems of Hock and Schittkowski (exact first derivatives, one start) this search found all
 optima with a median of 20 evaluations, 85 at most, in under 2 s altogether; SciPy's trust-constr found 14 of them (21,
@@ -26,8 +26,10 @@ import numpy as np
 from jaxmbs.design.local import Local
 from jaxmbs.design.optimality import compressed, first_order
 
-ROUNDS = 6  # of SLSQP from one start, each from the end of the last; those that violate margins not given do not count
-MARGINS = 50  # number of the smallest margins that SLSQP is given, plus four for each variable; a round adds no more
+# rounds of SLSQP from one start, each from the best point so far; a round that ends where it violates margins that SLSQP
+# was not given does not count
+ROUNDS = 6
+MARGINS = 50  # SLSQP gets this many of the smallest margins, plus four for each variable; a round adds as many at most
 INDEPENDENT = 1e-7  # relative singular value below which equalities are combinations of others
 
 

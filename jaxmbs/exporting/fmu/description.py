@@ -14,8 +14,8 @@ TIME, INPUT, STATE, RATE, INDICATOR = range(5)  # where the numbers of a variabl
 
 @dataclass(frozen=True)
 class Variable:
-    """kind, offset, size: where its numbers are; unit, description; start: values, None if it is calculated; of: for a
-    rate, the index of its state among the variables."""
+    """A variable of an FMU. kind, offset, size: where its numbers are; start: its values at the start, None if they are
+    calculated; of: for a rate, the index of its state among the variables."""
 
     name: str
     kind: int

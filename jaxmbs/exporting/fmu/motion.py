@@ -57,7 +57,7 @@ class IntegratedModel(NamedTuple):
 
     def indicators(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], state: RunState) -> Any:
         """The event indicators: an event or a change of side is due where one of them changes its sign. If there are none,
-        one number without a meaning, because a program has a result."""
+        one number without a meaning, because a program needs a result."""
         found = [value for _, value in self._indicated(t, x, tau, values, state)]
         return jnp.stack(found or [jnp.zeros(())])
 
@@ -89,7 +89,7 @@ class IntegratedModel(NamedTuple):
         return functools.reduce(jnp.minimum, [*later, *due], jnp.asarray(jnp.inf))
 
     def watched(self, values: Mapping[str, Any]) -> list[str]:
-        """Of each event indicator, the name of its event or force element."""
+        """The name of the event or force element of each event indicator."""
         zero, names = jnp.zeros(()), []
 
         def found(x: Any, values: Mapping[str, Any]) -> Any:
@@ -104,8 +104,9 @@ class IntegratedModel(NamedTuple):
     def _indicated(self, t: Any, x: Any, tau: Any, values: Mapping[str, Any], state: RunState) -> list[tuple[str, Any]]:
         """The event indicators with the names of their events and elements.
 
-        They are the guards, with three exceptions. A condition on time has none (`next`), and that of an event that is over
-        is constant. A stop on which a joint rests is left, or wrongly passed, where its guard exceeds rounding."""
+        They are the guards, with three exceptions. A condition on time has none (`next`). That of an event that is over is
+        constant. That of a stop on which a joint rests changes its sign where the guard exceeds rounding: there the joint
+        leaves the stop, or has wrongly passed it."""
         phase, mode = self._phase(x), self._mode(state)
         run = self._run(t, jnp.zeros(()), phase, tau, values, mode)
         run.watch.start(t, phase, mode)  # which finds the guards
@@ -152,7 +153,7 @@ class IntegratedModel(NamedTuple):
         if (sides := state.mode.sides) is None:
             return state
         run = self._run(t, jnp.zeros(()), state.phase, tau, values, state.mode)
-        # an instant ends a step that leads to it, and here there is none
+        # a run flips the sides of an instant at the end of the step that leads to it, and here there is no such step
         flips: list[list[Any]] = [[False] * n for n in sides.counts]
         for (k, j, _), wait in zip(run.branches.instants, run.branches.waits(state.mode, t), strict=True):
             flips[k][j] = wait <= 0
@@ -202,7 +203,7 @@ class IntegratedModel(NamedTuple):
             mode = start_mode(self.model, None, all_held(self.model, ())) or Mode(None, None, None)
         by = stepper_for(self.method, self.model, None)
         of = Functions(flow, by, None, (0, None), EACH, 0, changes, None, None, 0, None, 0)
-        end = t + jnp.where(h > 0, ENDLESS * h, 1.0)  # a run samples before its end alone
+        end = t + jnp.where(h > 0, ENDLESS * h, 1.0)  # a run takes samples only before its end
         return Run(of, Grid(t, end, h, h, h, ENDLESS), lambda x, *_: (x.extra, x.kept), phase, mode)
 
 

@@ -107,7 +107,7 @@ def variables_of(model: Model, x: np.ndarray, parameters: Sequence[str]) -> list
 
 
 def indicators_of(watched: Sequence[str], taken: set[str]) -> list[Variable]:
-    """The event indicators. watched: of each, the name of its event or element; taken: names of other variables."""
+    """The event indicators. watched: the name of the event or element of each; taken: names of other variables."""
     out = []
     for k, owner in enumerate(watched):
         index = f"[{watched[:k].count(owner)}]" if watched.count(owner) > 1 else ""

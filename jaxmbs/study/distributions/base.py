@@ -89,8 +89,8 @@ class Components:
         return self._own(found, lambda law: law.spread)
 
     def deviations(self, x: np.ndarray) -> np.ndarray:
-        """(k,) how many standard deviations variates x (k,) are away from their medians, a lognormal one by its logarithm;
-        NaN for those that do not vary."""
+        """(k,) distances of the variates x (k,) from their medians, in standard deviations; of a lognormal variate by its
+        logarithm, NaN for those that do not vary."""
         log = self.kind == 2
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(log, np.log(x / self.middle) / self.scale, (x - self.middle) / self.spread)

@@ -100,7 +100,7 @@ def is_bundle(path: str | Path) -> bool:
 
 def examined_bundle(path: str | Path, trust: bool = False, seal: str | Path | None = None) -> Examination:
     """What `examined` finds in the run of a bundle; files that are missing, were changed or do not belong to it count as
-    damage, and then nothing else is examined. trust, seal: as there. Raises InputError if the file is no bundle."""
+    damage, and then nothing else is examined. trust, seal: as for `examined`. Raises InputError if the file is no bundle."""
     with unpacked(path, seal) as (folder, damage):
         if damage:
             sealed = None if seal is None else False
@@ -141,7 +141,8 @@ def installed() -> dict[str, str]:
 
 
 def _put(to: zipfile.ZipFile, name: str, path: Path) -> str:
-    """Write a file into an archive; returns its SHA-256. Results are packed already."""
+    """Write a file into an archive; returns its SHA-256. What is compressed already, such as chunks of results, is only
+    stored."""
     info = zipfile.ZipInfo(name, _TIME)
     info.compress_type = zipfile.ZIP_DEFLATED if path.suffix in (".html", ".json", ".toml", ".csv", ".py") else 0
     info.file_size = path.stat().st_size

@@ -91,7 +91,7 @@ def _claim(folder: Path, said: bytes, wait: bool) -> None:
     """Make this process the owner of an address. If a process of another machine owns it, this waits until that process
     releases it if `wait` is set, and otherwise raises InputError."""
     while not storage.write_new(folder / OWNER, said):
-        if _owner(folder).get("host") == platform.node():  # this process holds its lock, so that one has ended
+        if _owner(folder).get("host") == platform.node():  # this process has the machine's lock, so the owner has ended
             storage.write_whole(folder / OWNER, said)
             return
         if not wait:

@@ -35,9 +35,10 @@ def design_points(
     """The points of failure nearest to the origin, the nearest first; several if the failure can happen in several
     ways.
 
-    Takes steps by the method of Hasofer, Lind, Rackwitz and Fiessler, with a search along each step (Zhang and Der
-    Kiureghian), from the origin and from the points `near` (k, d), or else from `starts` - 1 random points, all at
-    once. Ends after the round in which `most` simulations are reached. Returns an empty list if no failure was found.
+    The steps are those of Hasofer, Lind, Rackwitz and Fiessler, with a search along each step (Zhang and Der Kiureghian).
+    They begin at the origin and at the points `near` (k, d), or else at `starts` - 1 random points (from `seed`), all at
+    once. The search ends after the round in which it reaches `most` simulations. The list is empty if no failure was
+    found.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> (point,) = design_points(limit_state(lambda u: 3.0 - (u[0] + u[1]) / 2**0.5, 2))
@@ -112,7 +113,8 @@ def first_order(g: LimitState, points: list[DesignPoint]) -> Estimate:
 
 def second_order(g: LimitState, points: list[DesignPoint], step: float = 1e-3) -> Estimate:
     """Probability of failure with the curvatures of the boundary at the points (SORM; Breitung 1984, Hohenbichler and
-    Rackwitz 1988). The curvatures are central differences of gradients, which need 2 d gradients for each point."""
+    Rackwitz 1988). The curvatures are central differences of gradients over `step` to each side, which need 2 d gradients
+    for each point."""
     from scipy.stats import norm
 
     found = []

@@ -85,16 +85,16 @@ def importance_sampling(
     g: LimitState, points: Sequence[DesignPoint] = (), n: int = 4000, confidence: float = 0.95, seed: int = 0,
     found: Failures | None = None,
 ) -> Estimate:  # fmt: skip
-    """Probability of failure (g <= 0) from n samples around failures, with its interval.
+    """Probability of failure (g <= 0) from n samples around failures, with its interval for this `confidence`.
 
     The failures are those of two independent searches without gradients (`found`, or run here), and the design
-    `points`, if there are any. One to three eighths of the samples serve only to place the others. A fifth of all
-    samples comes from the whole space: half of these are standard normal, and half come from a normal distribution that
-    is as wide as the failures are far from the origin. Therefore no weight exceeds ten, and the mean is unbiased
-    wherever the failures lie. The interval is that of a mean of weights. Their variance is estimated twice, from
-    the samples and from the weights that the failures found by the searches would have, and the larger estimate counts.
-    The upper end also allows for failures that both searches are expected to have missed, and for found failures around
-    which the samples are too sparse.
+    `points`, if there are any; seed: of all random numbers. One to three eighths of the samples serve only to place the
+    others. A fifth of all samples comes from the whole space: half of these are standard normal, and half come from a
+    normal distribution that is as wide as the failures are far from the origin. Therefore no weight exceeds ten, and the
+    mean is unbiased wherever the failures lie. The interval is that of a mean of weights. Their variance is estimated
+    twice, from the samples and from the weights that the failures found by the searches would have, and the larger
+    estimate counts. The upper end also allows for failures that both searches are expected to have missed, and for found
+    failures around which the samples are too sparse.
 
     If the searches reach no failure, the result is that of `without_failures`; if failures are frequent, that of plain
     samples; if few samples carry the weight, as in a hundred dimensions, that of subset simulation. The estimate names

@@ -18,9 +18,10 @@ _STEP = 1e-3  # of finite differences, in standard deviations; errors are about 
 
 @dataclass
 class LimitState:
-    """g of `inputs` standard normal numbers. values: function (m, d) -> (m,); gradients: function (m, d) -> ((m,), (m,
-    d)), or None for central differences of values; simulations: how many values were computed so far, where a gradient
-    from `gradients` counts as one. A NaN counts as a failure.
+    """A function g of d = `inputs` independent standard normal numbers, with failure where g <= 0 or g is NaN.
+
+    values: function (m, d) -> (m,); gradients: function (m, d) -> ((m,), (m, d)), or None for central differences of
+    values; simulations: how many values were computed so far, where a gradient from `gradients` counts as one.
 
     progress: called with (stage, simulations, level) at every stage and after every block of points; level: the level
     of g that a descending search or simulation has reached, NaN in stages without levels and before the first one.
@@ -59,7 +60,7 @@ class LimitState:
         return np.where(np.isnan(g), -np.inf, g), slope
 
     def at(self, stage: str, level: float = np.nan) -> None:
-        """Begin another stage, and report it to `progress`."""
+        """Begin another stage, and report it to `progress` with the level that it begins at."""
         self.stage, self.level = stage, level
         self._report()
 
@@ -82,7 +83,7 @@ class Estimate:
 
 
 def limit_state(fn: Callable[[Array], Array], inputs: int) -> LimitState:
-    """The limit state of a JAX function of one point u (inputs,), which returns a number, zero or less for a failure.
+    """The limit state of a JAX function fn of one point u (inputs,), which returns a number, zero or less for a failure.
 
     >>> g = limit_state(lambda u: 3.0 - u[0], 2)
     >>> float(g(np.zeros((1, 2)))[0])

@@ -102,10 +102,11 @@ def rare(
     """Probability that a criterion is missed, the most probable way to miss it, and the worst case within `radius`
     standard deviations, as plain data.
 
-    method: "importance" (n samples around failures, which are searched for first) or "subset" (ten runs with n / 20
-    samples, at least 100, in each level, where each level is reached by a tenth of the samples of the previous one;
-    without the most probable way and the worst case); of: a run of the study, whose worst sample is reported as well;
-    progress: called with (stage, simulations so far, margin that was reached, in the unit that reports show).
+    criterion: its sentence or its output, None for the only one; method: "importance" (n samples around failures, which
+    are searched for first) or "subset" (ten runs with n / 20 samples, at least 100, in each level, where each level is
+    reached by a tenth of the samples of the previous one; without the most probable way and the worst case); of: a run of
+    the study, whose worst sample is reported as well; progress: called with (stage, simulations so far, margin that was
+    reached, in the unit that reports show).
     """
     c = picked(study, criterion)
     if method not in ("importance", "subset"):

@@ -20,9 +20,9 @@ def subset_simulation(
     A preliminary run sets the levels of g, each reached by the `share` of the samples of the previous one. Levels that
     a run sets for itself would bias it, by half and more if the failure is rare and n small. Chains start at samples
     drawn from those that reached the level, and every point of a chain counts; therefore each run is unbiased (Dau and
-    Chopin 2022), and the runs are independent. The interval is Cox's for the mean of numbers whose logarithms are
-    approximately normal. If the preliminary run reaches no failure, as for a flag, which has no levels, the
-    result is that of `without_failures`.
+    Chopin 2022), and the runs are independent. The interval with this `confidence` is Cox's for the mean of numbers whose
+    logarithms are approximately normal. If the preliminary run reaches no failure, as for a flag, which has no levels,
+    the result is that of `without_failures`. seed: of all random numbers.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> found = subset_simulation(limit_state(lambda u: 3.0 - u[0], 2), n=200)

@@ -17,8 +17,8 @@ _ROUNDS = 80
 
 @dataclass(frozen=True)
 class WorstCase:
-    """value: the least g found within the region, at u (d,); found: number of starts that ended at about this value;
-    simulations: number of simulations that the search took."""
+    """What a search for the worst case found. value: the least g within the region, at u (d,); found: number of starts that
+    ended at about this value; simulations: number of simulations that the search took."""
 
     u: np.ndarray
     value: float
@@ -30,12 +30,12 @@ def worst_cases(
     g: LimitState, radius: float = 3.0, region: str = "ellipsoid", starts: int = 8, seed: int = 0,
     near: np.ndarray | None = None, most: int | None = None,
 ) -> WorstCase:  # fmt: skip
-    """Least g among points whose length ("ellipsoid"), or each of whose components ("box"), is at most `radius`
-    standard deviations.
+    """Least g within `radius` standard deviations.
 
-    Tries projected gradient steps of several lengths at once, from the origin and from points `near` (k, d), or else
-    from `starts` - 1 random points. It is a local search from many starts: a worse case is unlikely, but not excluded.
-    It ends after the round in which `most` simulations are reached.
+    region: "ellipsoid", in which the length of a point is at most `radius`, or "box", in which each of its components is.
+    The search tries projected gradient steps of several lengths at once, from the origin and from points `near` (k, d),
+    or else from `starts` - 1 random points (from `seed`). It is a local search from many starts: a worse case is unlikely,
+    but not excluded. It ends after the round in which it reaches `most` simulations.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> g = limit_state(lambda u: 1.0 - u[0] - u[1], 2)

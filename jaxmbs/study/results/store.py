@@ -53,8 +53,8 @@ _TOGETHER = 64  # at most this many chunks are read at once
 
 @dataclass(frozen=True)
 class Store:
-    """Access to a run's folder, or to a run at an address (`jaxmbs.study.folder.storage`). key: the key of its
-    seal, if given."""
+    """Access to a run's folder, or to a run at an address (`jaxmbs.study.folder.storage`). provenance: its record; key:
+    the key of its seal, if given."""
 
     folder: Path
     provenance: Provenance
@@ -87,7 +87,7 @@ class Store:
         import zarr
 
         require_codecs(self.folder, self.provenance)
-        # empty chunks are written too, so that a missing chunk has been lost
+        # empty chunks are written too, so that a chunk that is missing must have been lost
         zarr.config.set({"array.write_empty_chunks": True})
         group = zarr.open_group(
             storage.for_zarr(self.folder / RESULTS), mode="r+", zarr_format=3, use_consolidated=True
@@ -95,24 +95,25 @@ class Store:
         return dict(group.arrays())
 
     def read(self, names: Iterable[str], samples: slice | Sequence[int] = slice(None)) -> dict[str, np.ndarray]:
-        """Values of some variables, by name, in a tenth of the time that `dataset` takes to open and read them."""
+        """Values of the variables `names`, by name, in all or some `samples`: in a tenth of the time that `dataset` takes to
+        open and read them."""
         arrays = self.arrays()
         return {name: arrays[name].oindex[samples] for name in names}
 
     def outputs(self, study: Study, samples: slice | Sequence[int] = slice(None)) -> dict[str, np.ndarray]:
-        """(m,) values of every output, by its name."""
+        """(m,) values of every output of the run's study, by its name, in all or some `samples`."""
         found = self.labels(study).outputs
         read = self.read(found.values(), samples)
         return {name: read[label] for name, label in found.items()}
 
     def draws(self, study: Study, samples: slice | Sequence[int] = slice(None)) -> dict[str, np.ndarray]:
-        """(m, k) draws of every dispersion, by its name."""
+        """(m, k) draws of every dispersion of the run's study, by its name, in all or some `samples`."""
         found, items = self.labels(study).draws, study.dispersions.items
         read = self.read(found.values(), samples)
         return {d.name: read[found[d.name]].reshape(-1, d.k) for d in items}
 
     def columns(self, study: Study, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Results of a batch as variables of the store."""
+        """The `results` of a batch of the run's study, as variables of the store."""
         own, there = labels_of(study), self.labels(study)
         again = {label: there.outputs[name] for name, label in own.outputs.items()}
         unknown = {DRAWS} if self.starting(study) else {DRAWS, AT_START}  # labels that are not variables of this run

@@ -23,7 +23,7 @@ MOST_STEPS = 100_000_000  # as in `jaxmbs.simulate`, which is not imported for t
 STEP_BYTES = 40  # memory of one step in the table of a run's steps
 LEAST_TIME = 2e-9  # [s] per step and degree of freedom on one core: a tenth of the time measured
 MOST_TIME = 365 * 86400.0  # [s]
-OTHERS = 3  # numbers of a sample in addition to outputs and draws, of 8 bytes at most
+OTHERS = 3  # numbers of a sample in addition to outputs, draws and events, of 8 bytes at most
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Estimate:
 
 
 def estimate(study: Study, n: int, block_rows: int = 0, precision: str = "float64") -> Estimate:
-    """What n samples of a study need; the disk space is that before compression."""
+    """What n samples of a study need; the disk space is that before compression, without what is recorded of events.
+    block_rows: samples of a block, 0 for the usual number; precision: "float64" or "float32"."""
     from jaxmbs.study.samples.batch import BLOCK_ROWS, most_blocks
 
     size = 4 if precision == "float32" else 8
@@ -74,8 +75,8 @@ def check(study: Study, n: int, block_rows: int = 0, precision: str = "float64",
 
 
 def check_disk(runs: Sequence[tuple[Study, int]], folder: Path) -> None:
-    """Raises InputError, with figures, if the results of several runs together do not fit into a folder. runs: a study and
-    the number of its samples that are to be computed, of each."""
+    """Raises InputError, with figures, if the results of several runs together do not fit into a folder. runs: for each
+    run, its study and the number of samples that are still to be computed."""
     need = sum(estimate(study, n).disk for study, n in runs)
     free = free_disk(folder)
     if need > free:

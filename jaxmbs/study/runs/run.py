@@ -58,7 +58,8 @@ def run(
     """Compute samples 0 ... n - 1 of a study, and write them to `out`, a folder or an address (s3://bucket/run).
 
     n: None if the sampling plan fixes the number; block_rows: samples that a core computes at once, by default 64
-    (33,792 on a GPU), saved in the provenance; the precision is that of this process (jax_enable_x64). A sample is a pure
+    (33,792 on a GPU), saved in the provenance; progress: called with ("compile", "run" or "done", number of samples done,
+    number of all samples); the precision is that of this process (jax_enable_x64). A sample is a pure
     function of the study file and its index: its bits depend neither on n (unless the sampling plan places all samples
     together), nor on the number of devices, nor on interruptions. Memory does not grow with n. A sample that fails gets
     a status and has no effect on others. wait: if another process works there, wait until it ends. until: end before n
@@ -109,7 +110,7 @@ def resume(
     Raises InputError if there is no run, if the study file in the folder was changed, if another process works in the
     folder (unless `wait` is set), or if the precision, the device or a version differs from the run's. other_versions =
     True accepts another device or version, but not another precision. trust: run the Python modules of the study;
-    cluster: as for `run`; seal: the file with the key, if the run has one.
+    progress, cluster: as for `run`; seal: the file with the key, if the run has one.
     """
     store = stores.open_folder(folder, key_of(seal))
     study = read_study(store, trust)

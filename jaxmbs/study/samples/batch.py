@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Array = Any
 Results = dict[str, Any]
 
-# each device runs its loops on one core: there is one device per core, and no bit of a result may depend on how many
+# each device runs its loops on one core: there is one device per core, and no bit of a result may depend on their number
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 GENERATOR = "threefry2x32"  # named here, so that a change of JAX's default does not change results
 _NOISE = 0x6E6F6973  # folded into the key of a study, it gives the key of the noise
@@ -91,8 +91,8 @@ def is_random(study: Study) -> bool:
 
 
 def noise_of(study: Study, samples: Sequence[int] | None) -> Array | None:
-    """(S,) keys of the random numbers of the motions of samples; without samples (1,), that of the nominal motion. None
-    if the motions have none."""
+    """(S,) keys of the random numbers in the motions of samples; if `samples` is None, (1,) that of the nominal motion.
+    None if the motions have no random numbers."""
     if not is_random(study):
         return None
     of = jax.random.fold_in(study_key(*halves(study.seed)), _NOISE)

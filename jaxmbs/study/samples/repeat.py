@@ -64,7 +64,8 @@ def repeat(
 ) -> History:
     """History of the given samples at every save_every-th step and the last one; that of the nominal motion (S = 1) if
     no samples are given, or if the study has no dispersions. The sample None is the nominal motion.
-    draws (S, k): those of the samples, if they are already known; forces: whether the history has those of elements.
+    draws (S, k): those of the samples, if they are already known; forces: whether the history includes the wrenches of
+    force elements.
     """
     dtype, time, fold = precision(), study.simulation, folded(study.outputs, precision())
 

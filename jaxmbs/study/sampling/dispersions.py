@@ -247,8 +247,7 @@ def _unphysical(items: Sequence[Dispersion]) -> list[tuple[str, str]]:
     """(name, message) of each dispersion that can make a mass or an inertia unphysical, however rarely, or that makes
     another number unphysical in half of the draws or more.
 
-    A dispersion that makes such another number unphysical in fewer draws is allowed: the samples concerned get the
-    status "unphysical".
+    Any other number may be unphysical in fewer draws than that: the samples concerned get the status "unphysical".
     """
     found = []
     reached: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # by target: lowest value and median

@@ -37,8 +37,9 @@ def compared(a: str | Path, b: str | Path, trust: bool = False, within: Sequence
     runs, whose results are compared sample by sample, which detects smaller differences. Each difference of a criterion
     or output comes with the probability that chance alone causes one as large (paired: McNemar's exact test and
     Wilcoxon's test, with the interval of the mean difference; otherwise Fisher's test and the test of Kolmogorov and
-    Smirnov), provided that the samples are independent. within: tolerances of the outputs (see `tolerances`);
-    the verdict then states whether the differences are within them.
+    Smirnov), provided that the samples are independent. a, b: folders of the runs; trust: run the Python modules of
+    their studies; within: tolerances of the outputs (see `tolerances`); the verdict then states whether the differences
+    are within them.
 
     Raises InputError if a run is damaged.
     """
@@ -130,8 +131,8 @@ def paired_shares(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
 
 
 def paired_numbers(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
-    """Mean of b - a with its interval of the confidence 1 - `ALPHA`, the largest difference, how many are defined in only
-    one of them, and Wilcoxon's signed-rank test of the differences."""
+    """Mean of b - a with its interval of the confidence 1 - `ALPHA`, the largest difference, the number of samples in which
+    only one of a and b is defined, and Wilcoxon's signed-rank test of the differences."""
     from scipy.stats import wilcoxon
 
     seen = differences_of(iter([(a, b)]))

@@ -41,7 +41,8 @@ class Drivers:
 def drivers(draws: Mapping[str, np.ndarray], summary: Summary, output: str, most: int = 8) -> Drivers | None:
     """Draws that explain part of an output's variance by themselves; None if there are too few samples.
 
-    draws: name -> (m, k), those of the first m samples of the summary; more than some 20,000 do not improve the result.
+    draws: name -> (m, k), those of the first m samples of the summary; more than some 20,000 do not improve the result;
+    most: how many drivers are returned at most.
 
     The share is the first-order Sobol index, estimated from the available samples: these are sorted by the draw and cut
     into slices of equally many samples; the share is the variance between the slices' means of the output, minus what

@@ -18,7 +18,9 @@ from jaxmbs.study.results.columns import at_ranks, column
 
 CONTENT = {1: 0.99865, 2: 0.9973}  # three standard deviations of a normal distribution, by number of sides
 TOLERANCE_CONFIDENCE = 0.9
-_CLOSE, _SUMMED = 1e-9, 1000  # relative difference that rounding might decide; most failures that are then summed
+# relative distance from a limit within which rounding might decide, so that binomial terms are summed exactly instead;
+# most failures for which they are
+_CLOSE, _SUMMED = 1e-9, 1000
 
 
 def interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
@@ -67,8 +69,9 @@ def samples_needed(content: float, confidence: float = TOLERANCE_CONFIDENCE, fai
 
 
 def _shows(n: int, failures: int, content: float, confidence: float) -> bool:
-    """Whether n samples, `failures` of which fail, show with `confidence` that more than the share `content` of all do
-    not fail: if it were no more, over `failures` of n would fail with a probability of at least `confidence`."""
+    """Whether n samples, of which `failures` fail, show with `confidence` that at least the share `content` of all
+    samples that could be drawn do not fail: if only that share did not fail, more than `failures` of n samples would
+    fail with a probability of at least `confidence`."""
     from scipy.special import betaincc
 
     if n <= failures:
@@ -87,8 +90,8 @@ def _shows(n: int, failures: int, content: float, confidence: float) -> bool:
 
 
 def samples_for_width(width: float, probability: float, confidence: float = 0.95) -> int:
-    """Smallest number of samples whose interval of a probability is no wider than `width`, if the share `probability`
-    of them meets the criterion.
+    """Smallest number of samples whose interval of a probability, with `confidence`, is no wider than `width`, if the share
+    `probability` of them meets the criterion.
 
     >>> samples_for_width(0.02, 0.5)
     9701
@@ -151,8 +154,9 @@ def tolerance(
 ) -> Tolerance:  # fmt: skip
     """Tolerance limits of values (n,), from their order alone (Wilks).
 
-    sides: "low", "high" or "both"; content: by default 0.99865 for one side, 0.9973 for both. A NaN lies beyond all
-    limits. dependence: why the samples are not independent, if they are not; there are no limits then.
+    sides: "low", "high" or "both"; content: by default 0.99865 for one side, 0.9973 for both; confidence: see `Tolerance`.
+    A NaN lies beyond all limits. dependence: why the samples are not independent, if they are not; there are no limits
+    then.
 
     >>> x = np.arange(1, 1001) / 1000
     >>> t = tolerance(x, "low", 0.99)
@@ -183,13 +187,14 @@ def tolerance(
 
 
 def anytime_interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
-    """Interval of a probability that holds at all times simultaneously: in at least a share `confidence` of all
-    studies, the intervals after 1, 2, 3 ... samples all contain the probability, so a study may stop at any time. Also
-    for arrays.
+    """Interval of a probability, if `met` of `of` samples so far meet a condition, that holds at all times at once.
+
+    In at least a share `confidence` of all studies, the intervals after 1, 2, 3 ... samples all contain the probability,
+    so a study may stop at any time. Also for arrays.
 
     It contains every p against which the samples are no strong evidence: their likelihood, averaged evenly over all
-    probabilities, is less than 1 / (1 - confidence) times that under p. This ratio is the gain of a bet against p,
-    which is fair if p is right, and then seldom gains so much.
+    probabilities, is less than 1 / (1 - confidence) times that under p. This ratio is the gain of a bet against p: if p
+    is right, the bet is fair, and such a large gain is rare.
 
     >>> low, high = anytime_interval(990, 1000)
     >>> round(float(low), 3), round(float(high), 3)

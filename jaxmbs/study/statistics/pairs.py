@@ -49,8 +49,8 @@ def parts(a: Column | np.ndarray, b: Column | np.ndarray, m: int) -> Parts:
 @dataclass(frozen=True)
 class Differences:
     """What is known of b - a of many pairs. count: pairs in which both are defined; mean; squares: sum of the squares of the
-    deviations from the mean; largest: the largest difference; lost: pairs in which one alone is defined; size: the largest
-    number of a or b."""
+    deviations from the mean; largest: the largest |b - a|; lost: pairs in which only one of the two is defined; size: the
+    largest |a| or |b|."""
 
     count: int = 0
     mean: float = float("nan")
@@ -103,7 +103,7 @@ def differences_of(pairs: Parts) -> Differences:
 
 
 def met_in_one_only(pairs: Parts, met: tuple[Callable[[Any], Any], Callable[[Any], Any]]) -> tuple[int, int]:
-    """Number of pairs whose first alone, and whose second alone, meets its condition."""
+    """(number of pairs of which only the first meets its condition, number of those of which only the second does)."""
     only_a = only_b = 0
     for a, b in pairs:
         x, y = met[0](a), met[1](b)
@@ -112,18 +112,19 @@ def met_in_one_only(pairs: Parts, met: tuple[Callable[[Any], Any], Callable[[Any
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
-    """McNemar's exact test: probability of numbers at least this uneven if a and b are met equally often."""
+    """McNemar's exact test: probability of numbers at least this uneven if a and b meet their conditions equally often."""
     from scipy.stats import binomtest
 
     return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
 
 
 def interval_of_shares(only_a: int, only_b: int, m: int, alpha: float) -> tuple[float, float]:
-    """Interval of the share that b meets minus the share that a meets, of m pairs, of which `only_a` and `only_b` meet a
-    condition in one of the two only.
+    """Interval of a difference of shares of m pairs: the share in which b meets its condition, minus the share in which a
+    meets its own.
 
-    It is that of Bonett and Price (2012), which Fagerland, Lydersen and Laake (Statistics in Medicine 33, 2014) recommend,
-    and has a width even if the two never differ.
+    only_a, only_b: number of pairs in which a alone, or b alone, meets its condition; alpha: 1 minus the confidence. The
+    interval is that of Bonett and Price (2012), which Fagerland, Lydersen and Laake (Statistics in Medicine 33, 2014)
+    recommend; it has a width even if a and b never differ.
 
     >>> [round(x, 4) for x in interval_of_shares(5, 20, 1000, 0.05)]
     [0.0048, 0.0251]

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shown:
-    """A requirement and what a run shows of it. margin: the one that is asked for, in `unit`; shown: the one that the
-    required share of the samples has, negative if fewer meet the criterion, NaN if so many outputs are undefined that
-    there is none; met: whether criterion and margin are met; finished: whether all samples are computed."""
+    """A requirement and what a run shows of it. margin: the margin that is asked for, in `unit`; shown: the margin that the
+    required share of the samples has at least, negative if fewer meet the criterion, NaN if too many outputs are
+    undefined; met: whether criterion and margin are met; finished: whether all samples are computed."""
 
     name: str
     text: str
@@ -65,8 +65,8 @@ def requirements(study: Study, summary: Summary) -> list[Shown]:
 
 
 def _margin(study: Study, summary: Summary, k: int) -> float:
-    """The least margin [SI] if as many samples as the criterion allows to miss it are left out: those without a value
-    first, then those with the smallest margins."""
+    """The least margin [SI] of the samples that remain when as many as may miss the criterion are left out: first those
+    without a value, then those with the smallest margins."""
     criterion, verdict = study.criteria[k], summary.verdicts[k]
     margins = summary.outputs[criterion.output].mapped(criterion.margin)
     known = defined(margins)

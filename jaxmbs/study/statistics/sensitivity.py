@@ -42,6 +42,7 @@ _HEADS = {
 def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
     """How each output depends on each input of a finished run, as plain data, the strongest input first.
 
+    folder: that of the run; trust: run the Python modules of its study.
     design = "saltelli": Sobol's first and total indices (shares of the variance); "morris": sizes of elementary
     effects, in the output's SI unit per unit of an input's probability; any other sampling: rank correlations with
     their intervals. Groups with a failed sample are left out and counted; if too few remain, no inputs are given, but
@@ -145,9 +146,9 @@ def _salib(name: str) -> Any:
 
 
 def derivatives(study: Study, samples: int = 16) -> dict[str, np.ndarray]:
-    """{criterion: (samples, inputs)} derivatives of each criterion's margin with respect to each input, in the margin's
-    SI unit per standard deviation of the input, at random samples. They are exact (automatic differentiation), and show
-    how the sensitivity varies between samples."""
+    """{criterion: (samples, inputs)} derivatives of the margin of each criterion of a study with respect to each input, in
+    the margin's SI unit per standard deviation of the input, at this number of random samples. They are exact (automatic
+    differentiation), and show how the sensitivity varies between samples."""
     from scipy.special import ndtri
 
     from jaxmbs.study.statistics.slopes import slopes_of

@@ -41,8 +41,8 @@ class Designs:
     name.
 
     `Designs.read` reads a file of designs, `Designs.sweep` makes all combinations of values. Raises InputError, with one
-    line for each mistake, for fewer than two designs, unknown parameters, values that no mechanism can have, and
-    parameters that a dispersion replaces.
+    line for each mistake, for fewer than two designs or more than 1000, unknown parameters, values that no mechanism can
+    have, and parameters that a dispersion replaces.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> study = mbs.study.Study(
@@ -205,7 +205,7 @@ def _unknown(study: Study, values: Mapping[str, Values]) -> list[Problem]:
 
 
 def _replaced(study: Study, values: Mapping[str, Values]) -> list[Problem]:
-    """Problems with parameters whose value in a design a dispersion would replace."""
+    """Problems of parameters that a design sets, but that a dispersion would replace."""
     problems = []
     for name in dict.fromkeys(name for own in values.values() for name in own):
         for d in study.dispersions.items:

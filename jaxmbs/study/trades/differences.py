@@ -48,9 +48,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Compared:
-    """What is the same for all rows of a comparison. criteria, outputs: by their texts and names, those of the baseline that
-    every run has, with its required shares and units; count: number of runs; dependence: why there are no intervals, "" if
-    there are."""
+    """What is the same for all rows of a comparison. criteria (by text), outputs (by name): those of the baseline that every
+    run has, with the baseline's required shares and units; count: number of runs; dependence: why there are no intervals,
+    "" if there are."""
 
     criteria: Mapping[str, Criterion]
     outputs: Mapping[str, Unit]
@@ -59,7 +59,7 @@ class Compared:
 
     @property
     def alpha(self) -> float:
-        """Of the interval of a difference, so that those of all runs hold at once."""
+        """1 minus the confidence of each interval of a difference, so that the intervals of all runs hold at once."""
         return ALPHA / (self.count - 1)
 
 
@@ -69,7 +69,8 @@ def found_in(
     """A comparison of runs with complete results as plain data; numbers of outputs are in the unit given with them.
 
     base: name of the baseline; studies, stores: of every run, by name; remedy: what to do if the samples of a run do not
-    have the same draws as those of the baseline, for which InputError is raised; called: the key under which names are.
+    have the same draws as those of the baseline, for which InputError is raised; called: what a run is called, "design" or
+    "run", which is also the key of its name.
     """
     whole = Run(studies[base], stores[base], summarize(studies[base], stores[base]))
     common = _common(whole.study, studies, stores)
@@ -110,7 +111,7 @@ def found_in(
 
 
 def notes(count: int, dependence: str, called: str) -> list[str]:
-    """What the intervals mean, for `count` runs; called: what one is called. dependence: why there are none, or ""."""
+    """What the intervals mean, for `count` runs. dependence: why there are none, or ""; called: see `found_in`."""
     if dependence:
         return [f"no intervals: {dependence}; differences are those of pairs of samples with the same points"]
     shares, changes = (f"{100 * (1 - ALPHA / k):.6g} %" for k in (count, count - 1))
@@ -179,7 +180,7 @@ def _change_of_share(base: Run, run: Run, asked: Criterion, own: Criterion, comm
 
 
 def _change_of_output(base: Run, run: Run, name: str, factor: float, common: Compared) -> dict[str, Any]:
-    """The mean difference of an output with its interval, in units of `factor` in SI."""
+    """The mean difference of an output with its interval, in the unit that is `factor` in SI."""
     m = min(base.store.n, run.store.n)
     pairs = parts(base.summary.outputs[name], run.summary.outputs[name], m)
     seen = differences_of((a / factor, b / factor) for a, b in pairs)

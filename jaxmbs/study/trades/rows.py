@@ -15,7 +15,7 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem, dotted
 
 Values = dict[str, Any]
-MOST = 1000  # designs; more are a slip in a sweep
+MOST = 1000  # most designs: more than these are probably a mistake in a sweep
 _COMPONENT = re.compile(r"(?P<name>.+)\[(?P<k>\d+)\]")
 
 

@@ -17,9 +17,10 @@ REMEDY = "compare runs with other draws two at a time"
 
 
 def compared_runs(folders: Sequence[str], trust: bool = False) -> dict[str, Any]:
-    """What several finished runs show and how each differs from the first, as plain data: as for a trade study, in which
-    every design is called a run and has the lines of the study's file in which it differs ("file"). Criteria and outputs
-    that not every run has are left out, and listed ("left_out"). trust: run the Python modules of the studies.
+    """What several finished runs show and how each differs from the first, as plain data of the same form as a trade
+    study's. What is a design there is called a run here, and each run has the lines in which its study file differs from
+    the first one's ("file"). Criteria and outputs that not every run has are left out, and listed ("left_out").
+    folders: those of the runs; trust: run the Python modules of the studies.
 
     Raises InputError if a run is damaged, not finished or named twice, or has other draws than the first, sample by sample.
     """

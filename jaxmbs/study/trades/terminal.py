@@ -1,6 +1,6 @@
-"""The tables of a trade study, and of several finished runs, for the terminal; rich is imported for them alone.
+"""The tables of a trade study, and of several finished runs, for the terminal; rich is imported only to show them.
 
-called: the key under which documents have the names of designs or runs.
+The argument `called` of the functions is "design" or "run": a document has the names under this key.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def share_rows(criterion: dict[str, Any], called: str = "design") -> tuple[tuple
 
 
 def value_rows(output: dict[str, Any], called: str = "design") -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The same of an output."""
+    """The head and the rows, one per design, of the table of an output."""
     head = (called, "5 %", "median", "95 %", "mean difference", "its interval", "")
     rows = []
     for r in output[f"{called}s"]:
@@ -70,7 +70,7 @@ def value_rows(output: dict[str, Any], called: str = "design") -> tuple[tuple[st
 
 
 def value_said(row: dict[str, Any]) -> str:
-    """The verdict on the difference of an output, with the number of samples in which it has no difference."""
+    """The verdict on the difference of an output, with the number of samples in which only one of the two is defined."""
     more = f"; defined in one only: {row['in_one_only']:,}" if row["in_one_only"] else ""
     return row["said"] + more
 

@@ -73,11 +73,12 @@ def trade(
     """Run the study of every design into a folder of its own in `out`, and compare the designs with their baseline.
 
     designs: `Designs`, or the file of designs; n: samples of each design, None if the sampling plan fixes the number;
-    block_rows, cluster: as for `run`; trust: run the Python modules of the study. All designs have the same seed and
-    dispersions, therefore the same draws sample by sample: differences are those of pairs of samples, which shows
-    differences far smaller than the scatter. The folder of each design is that of an ordinary run. A design that is
-    already computed is kept, an interrupted one is continued: the same call goes on where it was stopped. Writes
-    trade.json and trade.html into `out`.
+    block_rows, cluster: as for `run`; progress: called with (name of the design, "compile", "run" or "done", number of
+    its samples done, number of its samples); trust: run the Python modules of the study. All designs have the same seed
+    and dispersions, and therefore the same draws sample by sample: differences are those of pairs of samples, which show
+    effects far smaller than the scatter. The folder of each design is that of an ordinary run. A design that is already
+    computed is kept, an interrupted one is continued: the same call goes on where it was stopped. Writes trade.json and
+    trade.html into `out`.
 
     Raises InputError, before anything is computed, as `Designs` and `run` do, if there is no disk space for all designs
     together, and if a design's folder contains another study, another number of samples, or an unfinished run that cannot
