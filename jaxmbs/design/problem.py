@@ -118,7 +118,7 @@ class Prepared:
     def data(self, salt: int | None = None) -> tuple[Any, ...]:
         """The instances of every objective; each value of `salt` gives different random instances."""
         seed = self.problem.seed if salt is None else (self.problem.seed + 1) * 1_000_003 + salt
-        setting = Setting(self.problem.model, seed, self.problem.study)
+        setting = Setting(self.problem.model, seed, self.problem.study, fresh=salt is not None)
         return tuple(o.data(setting) for o in self.objectives)
 
     def starts(self) -> np.ndarray:

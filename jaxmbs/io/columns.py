@@ -29,6 +29,8 @@ def columns(content: bytes, file: str, names: Sequence[str], fewest: int = 1) ->
         lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"))))
     except UnicodeDecodeError as error:
         raise ValueError(f'"{file}" is not a text in UTF-8: {error}') from None
+    except csv.Error as error:
+        raise ValueError(f'"{file}" cannot be read: {error}; is a quotation mark left open?') from None
     head = [name.strip() for name in lines[0]] if lines else []
     for name in names:
         if name not in head:

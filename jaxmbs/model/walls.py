@@ -100,7 +100,11 @@ class Hull(Solid):
     points: Rows | np.ndarray = field(Kind.POINTS, "m", "(n, 3), at least four that are not in one plane")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "points", tuple(map(tuple, np.atleast_2d(np.asarray(self.points, float)).tolist())))
+        try:
+            points = np.atleast_2d(np.asarray(self.points, float))
+        except (TypeError, ValueError):
+            raise ModelError("Hull: points must be rows of 3 numbers: x, y, z") from None
+        object.__setattr__(self, "points", tuple(map(tuple, points.tolist())))
         self._triangles()
 
     def outlines(self) -> tuple[Outline, ...]:

@@ -349,3 +349,15 @@ def test_a_value_without_a_derivative_is_said():
 
     design = synthesize(Problem(model, [Free("lower.mass")], [mbs.design.Function(gone, goal="least")], starts=1))
     assert design.reason.endswith("not finite: function")
+
+
+def test_functions_say_what_is_asked_of_them():
+    def mass(model, q):
+        return mbs.get(model, "lower.mass")
+
+    asked = [{}, {"goal": "least"}, {"goal": "lowest"}, {"at_most": 2.5}, {"at_least": 1.0}]
+    said = [mbs.design.Function(mass, **x).describe(None) for x in asked]
+    assert said == [
+        "residuals of mass vanish", "residuals of mass as small as they can be",
+        "residuals of mass as low as they can be on average", "values of mass at most 2.5", "values of mass at least 1",
+    ]  # fmt: skip

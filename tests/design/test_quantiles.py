@@ -16,6 +16,7 @@ from jaxmbs.design import EventTime, Failure, Free, OutputValue, Problem, Status
 from jaxmbs.design.comparison import compare
 from jaxmbs.design.file import read
 from jaxmbs.design.local import Problems
+from jaxmbs.design.objectives.base import Setting
 from jaxmbs.design.objectives.motion import quantile
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.samples import draws_of, even_draws
@@ -150,6 +151,9 @@ def test_even_draws_are_those_of_the_dispersions(panel):
     even, random = np.asarray(even_draws(panel.study, 256)), np.asarray(draws_of(panel.study, 256))
     assert even.shape == random.shape and np.abs(even.mean(axis=0) - 1).max() < 1e-3
     assert even.std(axis=0) == pytest.approx([0.05, 0.1], rel=0.02)
+    wanted, setting = OutputValue("rate", samples=256), Setting(panel.study.model, 2_000_000, panel.study)
+    assert np.array_equal(wanted.data(setting), even), "a large seed is one like others"
+    assert not np.array_equal(wanted.data(replace(setting, fresh=True)), even)
 
 
 @pytest.mark.parametrize(

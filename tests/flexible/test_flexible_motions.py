@@ -103,3 +103,12 @@ def test_a_large_swing_equals_that_of_many_rigid_pieces(n, dt, method):
     straight = np.stack([np.cos(turned), 0 * turned, -np.sin(turned)], axis=1)
     assert np.abs(found - straight).max() > 0.01
     assert errors[2] < 5e-5 and 5e-4 < errors[0] < 1e-3 and 1e-3 < errors[1] < 3e-3
+
+
+def test_modes_of_a_round_beam_are_in_the_same_order_everywhere():
+    """Bending along z comes before that along y, and the largest number of each shape is positive: that of the rotation at
+    the tip, which is -dw/dx in one plane and dv/dx in the other."""
+    part = mbs.Part.beam(1.0, 0.5, (8.0, 8.0), 1.0, modes=6)
+    y, z = part.displacements[0, 1:] / 8**0.5
+    np.testing.assert_allclose(y, [0, 1, 0, 1, 0, 0], atol=1e-4)
+    np.testing.assert_allclose(z, [-1, 0, -1, 0, 0, -1], atol=1e-4)

@@ -347,7 +347,7 @@ def test_a_study_keeps_a_mesh_and_its_pieces(tmp_path, monkeypatch):
     text = rf"at t = 0\.2 s: ({number}) m between ball of world at {point} and angle.stl of hub \(piece \d of 2\) at {point}"
     shown, *points = map(float, re.search(text, page).groups())
     on_ball, on_hub = np.array(points[:3]), np.add(points[3:], [0.02, 0, 0])
-    assert shown == pytest.approx(gaps[0], rel=1e-3) and f"of the whole motion, it is {gaps[0]:.4g} m" in page
+    assert shown == pytest.approx(gaps[0], rel=1e-3) and f"that of the whole motion is {gaps[0]:.4g} m" in page
     assert np.linalg.norm(on_hub - on_ball) == pytest.approx(gaps[0], rel=2e-3)
     assert np.linalg.norm(on_ball - [4.0, 3.5, 0.5]) == pytest.approx(0.5, rel=1e-2) and escape(said) in page
     again = mbs.study.read(tmp_path / "run" / "study.toml")

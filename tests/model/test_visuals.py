@@ -173,3 +173,8 @@ def test_different_arrays_are_drawn_apart():
     drawn, library = scene_of(model)
     keys = [d.key for d in drawn if d.key.startswith("mesh ")]
     assert [np.ptp(library[k][0], axis=0).tolist() for k in keys] == [[1, 2, 3], [2, 4, 6]]
+
+
+def test_rows_of_different_lengths_are_no_hull():
+    with pytest.raises(mbs.ModelError, match="Hull: points must be rows of 3 numbers"):
+        mbs.Hull([[0, 0, 0], [1, 0]])

@@ -64,6 +64,11 @@ def test_tables_of_spreadsheets_are_read():
     assert mass.tolist() == [1.5, 2.5] and note.tolist() == [1.0, 2.0]
 
 
+def test_a_table_with_an_open_quotation_mark_is_refused():
+    with pytest.raises(ValueError, match=r"lot.csv.*is a quotation mark left open"):
+        columns(b'mass\n"1.5\n' + b"2.5\n" * 40_000, "lot.csv", ["mass"])
+
+
 def test_measured_values_are_drawn_as_they_are_and_between(tmp_path):
     data = np.sort(np.random.default_rng(1).normal(size=40))
     (tmp_path / "lot.csv").write_text("a\n" + "\n".join(map(repr, data.tolist())), encoding="utf-8")

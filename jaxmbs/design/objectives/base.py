@@ -22,7 +22,8 @@ GOALS = ("zero", "least", "lowest")
 @dataclass(frozen=True)
 class Setting:
     """What objectives are prepared for: the model at its nominal values, the seed of random configurations, and the study
-    that the file also describes (dispersions, outputs, simulation), if any.
+    that the file also describes (dispersions, outputs, simulation), if any. fresh: a stochastic search, which takes other
+    instances in every step, from other seeds.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> mbs.design.Setting(model, seed=3).configurations(5).shape
@@ -32,6 +33,7 @@ class Setting:
     model: Model
     seed: int = 0
     study: Any = None
+    fresh: bool = False
 
     def configurations(self, count: int) -> Array:
         """(count, nq) random configurations from the seed."""

@@ -67,4 +67,9 @@ class Function(Objective):
         return jnp.reshape(measured if self.together is None else self.together(measured), -1)
 
     def describe(self, model: Model) -> str:
-        return f"residuals of {getattr(self.fn, '__name__', 'a function')} vanish"
+        name = getattr(self.fn, "__name__", "a function")
+        if self.at_most is not None or self.at_least is not None:
+            bound = f"at most {self.at_most:g}" if self.at_most is not None else f"at least {self.at_least:g}"
+            return f"values of {name} {bound}"
+        asked = {"zero": "vanish", "least": "as small as they can be", "lowest": "as low as they can be on average"}
+        return f"residuals of {name} {asked[self.goal]}"

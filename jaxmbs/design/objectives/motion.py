@@ -130,7 +130,7 @@ class OfMotion(Objective):
             raise ModelError(f"{name}: target, at_most and at_least cannot be combined; write an objective for each")
 
     def data(self, setting: Setting) -> Any:
-        if setting.seed > 1_000_000:  # a stochastic search takes fresh samples in every step
+        if setting.fresh:
             return draws_of(setting.study, self.samples, (setting.seed * self.samples) % 2**31)
         return even_draws(setting.study, self.samples)
 

@@ -107,7 +107,7 @@ def compiles_itself(*static: str, operands: tuple[str, ...] = (), as_rows: bool 
             # not cached with a user's function, which may hold tracers of the current trace
             if not any(callable(x) and not isinstance(x, Program) for x in fixed.values()):
                 instances[key] = found
-                if len(instances) > MOST:
+                while len(instances) > MOST:
                     instances.popitem(last=False)
             return found[0](*(leaves[k] for k in moving))
 

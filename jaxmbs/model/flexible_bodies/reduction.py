@@ -19,6 +19,7 @@ from jaxmbs.model.flexible_bodies.recovery import of_displacements
 Array = np.ndarray
 Nodes = int | Sequence[int]
 DENSE = 400  # degrees of freedom up to which eigenvalues are computed from dense matrices
+EQUAL = 1e-9  # relative difference of two squared frequencies, below which they count as equal
 ALIKE = 1e-12  # relative to both diagonal entries, below which two degrees of freedom do not act on one another
 MASSLESS = 1e-13  # relative to the masses of the degrees of freedom, below which a motion moves none
 NOT_POSITIVE = (
@@ -254,11 +255,28 @@ def _modes(M: Any, K: Any, boundary: list[Array], frame: Array | None, modes: in
             whole[own[light]] = followed @ shapes
         found.append((whole, squared))
     shapes, squared = np.concatenate([x for x, _ in found], axis=1), np.concatenate([x for _, x in found])
-    order = np.argsort(squared, kind="stable")[0 if frame is not None else moving :]
+    order = _ascending(squared)[0 if frame is not None else moving :]
     shapes, squared = shapes[:, order], squared[order]
     check_resisted(K, shapes, squared)
     kept = slice(None, modes + len(b) - (moving if frame is None and b else 0))
-    return shapes[:, kept], np.sqrt(squared)[kept] / (2 * np.pi)
+    return _signed(shapes[:, kept]), np.sqrt(squared)[kept] / (2 * np.pi)
+
+
+def _ascending(squared: Array) -> Array:
+    """The order of modes by frequency. Of equal frequencies, which rounding makes different in another way on every
+    processor, those of the last group come first: of a beam that is as stiff in both planes, bending along z."""
+    order = np.argsort(squared, kind="stable")
+    x = squared[order]
+    number = np.cumsum(np.diff(x, prepend=x[:1]) > EQUAL * np.abs(x))
+    return order[np.lexsort((-order, number))]
+
+
+def _signed(shapes: Array) -> Array:
+    """The shapes with signs that are the same on every processor: the largest number of each is positive, the first one
+    where several are as large."""
+    size = np.abs(shapes)
+    first = np.argmax(size >= (1 - EQUAL**0.5) * size.max(axis=0, initial=0.0), axis=0)
+    return shapes * np.where(np.take_along_axis(shapes, first[None], axis=0) < 0, -1.0, 1.0)
 
 
 def _uncoupled(M: Any, K: Any) -> list[Array]:
