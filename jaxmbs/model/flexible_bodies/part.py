@@ -120,8 +120,8 @@ class Part:
         torsion: GJ [N m²]; tension: EA [N], None for 1e4 times the larger bending stiffness over length²; gyration:
         (r_y, r_z) [m], radii of gyration of the cross-section about y and z, whose rotary inertia acts on torsion alone;
         None: 1 % of the length. modes: the number kept, those of lowest frequency; of two with the same frequency, the one
-        in the plane xz comes first, and it alone is kept if the number ends between them. elements: finite elements (cubic in
-        bending); attach: the nodes that other elements may be attached to, of "root" and "tip"; stations: {name: place} of
+        in the plane xz comes first, and it alone is kept if the number ends between them. elements: finite elements (cubic
+        in bending); attach: the nodes that other elements may be attached to, of "root" and "tip"; stations: {name: place} of
         further nodes, which move with the beam, for shapes, outputs and light things; place: 0 at the root, 1 at the tip,
         rounded to a node of the finite elements. sections: {name: place} of cross-sections, 0 to less than 1, whose torque
         and bending moments [N m] are the recoveries "<name>_torque", "<name>_moment_y" and "<name>_moment_z": what the beam

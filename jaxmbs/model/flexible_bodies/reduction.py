@@ -263,9 +263,8 @@ def _modes(M: Any, K: Any, boundary: list[Array], frame: Array | None, modes: in
 
 
 def _ascending(squared: Array) -> Array:
-    """The order of modes by frequency. Frequencies are equal if only rounding makes them differ, which it does differently on
-    each processor; then the mode of the last group comes first: for a beam that is as stiff in both planes, bending along
-    z."""
+    """The order of modes by frequency. Frequencies are equal if only rounding makes them differ, which depends on the
+    processor; then the mode of the last group comes first: for a beam that is as stiff in both planes, bending along z."""
     order = np.argsort(squared, kind="stable")
     x = squared[order]
     number = np.cumsum(np.diff(x, prepend=x[:1]) > EQUAL * np.abs(x))
