@@ -121,14 +121,14 @@ class Part:
         (r_y, r_z) [m], radii of gyration of the cross-section about y and z, whose rotary inertia acts on torsion alone;
         None: 1 % of the length. modes: the number kept, those of lowest frequency; of two with the same frequency, the one
         in the plane xz comes first, and it alone is kept if the number ends between them. elements: finite elements (cubic
-        in bending); attach: the nodes that other elements may be attached to, of "root" and "tip"; stations: {name: place} of
-        further nodes, which move with the beam, for shapes, outputs and light things; place: 0 at the root, 1 at the tip,
-        rounded to a node of the finite elements. sections: {name: place} of cross-sections, 0 to less than 1, whose torque
-        and bending moments [N m] are the recoveries "<name>_torque", "<name>_moment_y" and "<name>_moment_z": what the beam
-        beyond exerts on the section, along the axes of the floating frame. free: the modes are those of the free beam
-        instead, and the floating frame is at its centre. foreshortening: a bent beam becomes shorter, in the second order,
-        so that forces along it change its stiffness against bending: tension stiffens it, as in a beam that spins; such a
-        body needs order=2.
+        in bending); attach: the nodes that other elements may be attached to, of "root" and "tip"; stations: {name: place}
+        of further nodes, which move with the beam, for shapes, outputs and light things; place: 0 at the root, 1 at the
+        tip, rounded to a node of the finite elements. sections: {name: place} of cross-sections, 0 to less than 1, whose
+        torque and bending moments [N m] are the recoveries "<name>_torque", "<name>_moment_y" and "<name>_moment_z": what
+        the beam beyond exerts on the section, along the axes of the floating frame. free: the modes are those of the free
+        beam instead, and the floating frame is at its centre. foreshortening: a bent beam becomes shorter, in the second
+        order, so that forces along it change its stiffness against bending: tension stiffens it, as in a beam that spins;
+        such a body needs order=2.
 
         Raises ModelError for numbers that are not positive, and names that are not nodes.
 
